@@ -8,17 +8,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cases=0
 
+mkdir "$work/base"
+for tool in sh bash dirname basename cat mkdir find sort sed awk grep head tail tr cut xargs sha256sum flock tar rm mv cp chmod ln \
+  readlink id uname sleep true; do
+  ln -s "$(command -v $tool)" "$work/base/$tool"
+done
+
 machine() { # machine PROGRAM...: a PATH with the base tools and these
   rm -rf "$work/bin"
   mkdir "$work/bin"
-  for tool in sh bash dirname basename cat mkdir find sort sed awk grep head tail tr cut xargs sha256sum flock tar rm mv cp chmod ln \
-    readlink id uname sleep true; do
-    ln -s "$(command -v $tool)" "$work/bin/$tool"
-  done
   for program in "$@"; do
     printf '#!/bin/sh\necho "%s ran: $*"\n' "$program" >"$work/bin/$program"
-    chmod +x "$work/bin/$program"
   done
+  chmod +x "$work"/bin/*
 }
 
 tree() { # a workspace of its own, so that nothing is written beside the tested files
@@ -34,7 +36,7 @@ tree() { # a workspace of its own, so that nothing is written beside the tested 
 expect() { # expect STATUS PATTERN COMMAND...: stdout and stderr together must match
   local want=$1 pattern=$2 status=0 output
   shift 2
-  output=$(env -i PATH="$work/bin" HOME="$work/home" "$@" 2>&1) || status=$?
+  output=$(env -i PATH="$work/bin:$work/base" HOME="$work/home" "$@" 2>&1) || status=$?
   if [[ $status != "$want" || ! $output =~ $pattern ]]; then
     printf 'FAIL: %s\nwanted status %s and /%s/, got status %s:\n%s\n' "$*" "$want" "$pattern" "$status" "$output"
     exit 1
@@ -83,7 +85,7 @@ if [[ -e $prefix/root ]] || compgen -G "$prefix/workspace-*" >/dev/null; then
 fi
 
 # A finished prefix is used at once, with no lock and no tool, and another MODULE.bazel asks for another one.
-fake=$(env -i PATH="$work/bin" HOME="$work/home" bash -x "$work/tree/toolchains/offline/setup.sh" "$work/tree" 2>&1 |
+fake=$(env -i PATH="$work/bin:$work/base" HOME="$work/home" bash -x "$work/tree/toolchains/offline/setup.sh" "$work/tree" 2>&1 |
   sed -nE 's/^\++ target=(.*workspace-.*)$/\1/p' | head -n 1 || true)
 mkdir -p "$fake"
 printf '#!/bin/sh\necho "prefix ran: $*"\n' >"$fake/bazel"

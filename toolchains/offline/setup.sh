@@ -278,7 +278,6 @@ cat >"$building/bazelrc" <<RC
 startup --install_base=$share --trust_install_base --server_javabase=$jre
 common --registry=file://$target/registry
 common --experimental_downloader_config=$target/downloader.cfg
-common --lockfile_mode=off
 RC
 cat >"$building/bazel" <<SH
 #!/bin/sh

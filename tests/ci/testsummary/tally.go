@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// tally is what all invocations together did. A name is a target's label, or label and test case joined by a
+// space where the target reports cases.
+type tally struct {
+	passed  int
+	failed  []string
+	skipped map[string]bool
+	tested  map[string]bool // labels with a result: one invocation's skip gives way to another's run
+}
+
+func newTally() *tally {
+	return &tally{skipped: map[string]bool{}, tested: map[string]bool{}}
+}
+
+// event holds the few fields of build_event_stream.proto that matter here.
+type event struct {
+	ID struct {
+		TestResult *struct {
+			Label string `json:"label"`
+		} `json:"testResult"`
+		TargetCompleted *struct {
+			Label string `json:"label"`
+		} `json:"targetCompleted"`
+		TestSummary *struct {
+			Label string `json:"label"`
+		} `json:"testSummary"`
+		BuildFinished *struct{} `json:"buildFinished"`
+	} `json:"id"`
+	TestResult *struct {
+		Status string `json:"status"`
+		Output []struct {
+			Name string `json:"name"`
+			URI  string `json:"uri"`
+		} `json:"testActionOutput"`
+	} `json:"testResult"`
+	Aborted *struct {
+		Reason      string `json:"reason"`
+		Description string `json:"description"`
+	} `json:"aborted"`
+	Finished *struct {
+		ExitCode struct {
+			Name string `json:"name"`
+			Code int    `json:"code"`
+		} `json:"exitCode"`
+	} `json:"finished"`
+}
+
+func (t *tally) addEventFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	finished := false
+	decoder := json.NewDecoder(bufio.NewReader(file))
+	for {
+		var e event
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("%s is not a build event file: %w", path, err)
+		}
+		switch {
+		case e.ID.TestResult != nil && e.TestResult != nil:
+			t.addResult(e.ID.TestResult.Label, &e)
+		case e.ID.TargetCompleted != nil && e.Aborted != nil:
+			t.addAborted(e.ID.TargetCompleted.Label, e.Aborted.Reason)
+		case e.ID.BuildFinished != nil && e.Finished != nil:
+			finished = true
+			// 0 passed, 3 tests failed (counted above); anything else is a failure with no test of its own
+			if code := e.Finished.ExitCode; code.Code != 0 && code.Code != 3 {
+				t.failed = append(t.failed, fmt.Sprintf("bazel itself (%s, exit %d)", code.Name, code.Code))
+			}
+		}
+	}
+	if !finished {
+		t.failed = append(t.failed, "bazel itself ("+path+" ends before the build finished)")
+	}
+	return nil
+}
+
+func (t *tally) addResult(label string, e *event) {
+	delete(t.skipped, label)
+	t.tested[label] = true
+	ok := e.TestResult.Status == "PASSED"
+	before := len(t.failed)
+	cases := 0
+	for _, output := range e.TestResult.Output {
+		if output.Name == "test.xml" {
+			cases = t.addCases(label, output.URI)
+		}
+	}
+	switch {
+	case !ok && len(t.failed) == before:
+		t.failed = append(t.failed, label+" ("+e.TestResult.Status+")")
+	case ok && cases == 0:
+		t.passed++
+	}
+}
+
+// addCases counts the cases of a test.xml that has more than Bazel's own single placeholder, and returns how
+// many there were.
+func (t *tally) addCases(label, uri string) int {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return 0
+	}
+	file, err := os.Open(u.Path)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	type testCase struct {
+		Name    string    `xml:"name,attr"`
+		Class   string    `xml:"classname,attr"`
+		Failure *struct{} `xml:"failure"`
+		Error   *struct{} `xml:"error"`
+		Skipped *struct{} `xml:"skipped"`
+	}
+	var report struct {
+		Suites []struct {
+			Cases []testCase `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.NewDecoder(file).Decode(&report); err != nil {
+		return 0
+	}
+	count := 0
+	for _, suite := range report.Suites {
+		for _, c := range suite.Cases {
+			if c.Class == "" { // written by Bazel for a target that reports no cases
+				continue
+			}
+			count++
+			name := label + " " + c.Name
+			switch {
+			case c.Failure != nil || c.Error != nil:
+				t.failed = append(t.failed, name)
+			case c.Skipped != nil:
+				t.skipped[name] = true
+			default:
+				t.passed++
+			}
+		}
+	}
+	return count
+}
+
+func (t *tally) addAborted(label, reason string) {
+	switch {
+	case reason == "SKIPPED":
+		if !t.tested[label] {
+			t.skipped[label] = true
+		}
+	default:
+		t.failed = append(t.failed, fmt.Sprintf("%s (%s)", label, reason))
+	}
+}
+
+// problems says what keeps this run from being good, one sentence each.
+func (t *tally) problems(expectedSkips []string) []string {
+	var out []string
+	for _, name := range t.failed {
+		out = append(out, "failed: "+name)
+	}
+	if t.passed == 0 {
+		out = append(out, "no test passed: a run that tested nothing is a failure")
+	}
+	expected := map[string]bool{}
+	for _, name := range expectedSkips {
+		expected[name] = true
+		if !t.skipped[name] {
+			out = append(out, "listed as skipped, but it was not: "+name+" (take it off the list)")
+		}
+	}
+	for name := range t.skipped {
+		if !expected[name] {
+			out = append(out, "skipped, but not listed: "+name)
+		}
+	}
+	slices.Sort(out[len(t.failed):])
+	return out
+}
+
+func readSkips(path string) ([]string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var skips []string
+	for line := range strings.Lines(string(content)) {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line != "" {
+			skips = append(skips, line)
+		}
+	}
+	return skips, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	finishedOK     = `{"id":{"buildFinished":{}},"finished":{"exitCode":{"name":"SUCCESS","code":0}}}`
+	finishedFailed = `{"id":{"buildFinished":{}},"finished":{"exitCode":{"name":"TESTS_FAILED","code":3}}}`
+)
+
+func write(t *testing.T, name string, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	var content string
+	for _, line := range lines {
+		content += line + "\n"
+	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	return path
+}
+
+func result(label, status, xmlPath string) string {
+	output := ""
+	if xmlPath != "" {
+		output = fmt.Sprintf(`,"testActionOutput":[{"name":"test.xml","uri":"file://%s"}]`, xmlPath)
+	}
+	return fmt.Sprintf(`{"id":{"testResult":{"label":%q}},"testResult":{"status":%q%s}}`, label, status, output)
+}
+
+func skipped(label string) string {
+	return fmt.Sprintf(`{"id":{"targetCompleted":{"label":%q}},"aborted":{"reason":"SKIPPED"}}`, label)
+}
+
+func tallyOf(t *testing.T, paths ...string) *tally {
+	t.Helper()
+	total, err := readAll(paths)
+	require.NoError(t, err)
+	return total
+}
+
+func TestCountsCasesAndTargets(t *testing.T) {
+	report := write(t, "test.xml", `<testsuites><testsuite>`,
+		`<testcase classname="p" name="TestA"/>`,
+		`<testcase classname="p" name="TestB"><failure>no</failure></testcase>`,
+		`<testcase classname="p" name="TestC"><skipped/></testcase>`,
+		`</testsuite></testsuites>`)
+	total := tallyOf(t, write(t, "bep.json", result("//a:go", "FAILED", report), result("//a:sh", "PASSED", ""), finishedFailed))
+	require.Equal(t, 2, total.passed)
+	require.Equal(t, []string{"//a:go TestB"}, total.failed)
+	require.Equal(t, map[string]bool{"//a:go TestC": true}, total.skipped)
+}
+
+func TestFailureWithoutCaseIsCounted(t *testing.T) {
+	report := write(t, "test.xml", `<testsuites><testsuite><testcase classname="p" name="TestA"/></testsuite></testsuites>`)
+	total := tallyOf(t, write(t, "bep.json", result("//a:go", "TIMEOUT", report), finishedFailed))
+	require.Equal(t, []string{"//a:go (TIMEOUT)"}, total.failed)
+}
+
+func TestSkips(t *testing.T) {
+	first := write(t, "1.json", skipped("//a:real"), skipped("//a:gpu"), result("//a:b", "PASSED", ""), finishedOK)
+	second := write(t, "2.json", result("//a:real", "PASSED", ""), finishedOK)
+	for _, order := range [][]string{{first, second}, {second, first}} {
+		total := tallyOf(t, order...)
+		require.Equal(t, map[string]bool{"//a:gpu": true}, total.skipped)
+		require.Empty(t, total.problems([]string{"//a:gpu"}))
+		require.Equal(t, []string{"skipped, but not listed: //a:gpu"}, total.problems(nil))
+		require.Contains(t, total.problems([]string{"//a:gpu", "//a:old"}),
+			"listed as skipped, but it was not: //a:old (take it off the list)")
+	}
+}
+
+func TestRunThatProvesNothingFails(t *testing.T) {
+	require.Contains(t, tallyOf(t, write(t, "none.json", finishedOK)).problems(nil),
+		"no test passed: a run that tested nothing is a failure")
+	require.NotEmpty(t, tallyOf(t, write(t, "cut.json", result("//a:b", "PASSED", ""))).problems(nil))
+	require.NotEmpty(t, tallyOf(t, write(t, "build.json", result("//a:b", "PASSED", ""),
+		`{"id":{"buildFinished":{}},"finished":{"exitCode":{"name":"BUILD_FAILURE","code":1}}}`)).problems(nil))
+	require.NotEmpty(t, tallyOf(t, write(t, "aborted.json", result("//a:b", "PASSED", ""),
+		`{"id":{"targetCompleted":{"label":"//a:c"}},"aborted":{"reason":"ANALYSIS_FAILURE"}}`, finishedOK)).problems(nil))
+	_, err := readAll([]string{write(t, "garbage.json", "not json")})
+	require.ErrorContains(t, err, "is not a build event file")
+}
+
+func TestReadSkips(t *testing.T) {
+	skips, err := readSkips(write(t, "skips.txt", "# reason", "//a:b  # gfx942", "", "//c:d TestE"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"//a:b", "//c:d TestE"}, skips)
+}
