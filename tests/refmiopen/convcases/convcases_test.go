@@ -1,0 +1,125 @@
+package convcases_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/oracle"
+	"example.com/miopen_hipdnn_shim/tests/refmiopen/convcases"
+)
+
+func TestGenerateIsDeterministicAndCoversEverything(t *testing.T) {
+	cases := convcases.Generate(1, 480)
+	require.Equal(t, cases, convcases.Generate(1, 480))
+	require.NotEqual(t, cases, convcases.Generate(2, 480))
+	require.Greater(t, len(convcases.Generate(1, 481)), 481)
+
+	names := map[string]bool{}
+	for i := range cases {
+		c := &cases[i]
+		require.False(t, names[c.Name], c.Name)
+		names[c.Name] = true
+		lengths, err := c.Convolution.OutputLengths(c.X.Lengths, c.W.Lengths)
+		require.NoError(t, err, c.Name)
+		require.Equal(t, lengths, c.Y.Lengths, c.Name)
+		require.Len(t, c.XData, c.X.Bytes())
+		require.Len(t, c.WData, c.W.Bytes())
+		require.Len(t, c.YData, c.Y.Bytes())
+		if strings.HasSuffix(c.Name, "dilated=true") {
+			require.Greater(t, c.Convolution.Dilations[0], 1)
+			require.Greater(t, c.W.Lengths[2], 1)
+		}
+		if strings.Contains(c.Name, "depthwise") {
+			require.Equal(t, c.X.Lengths[1], c.Convolution.Groups)
+		}
+	}
+	// Six pairs of types in three ranks and one in two; four layouts, three groupings, two dilations.
+	require.Len(t, names, (6*3+2)*4*3*2)
+}
+
+func TestWrite(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, convcases.Write(&b, []convcases.Case{{
+		Name:        "n",
+		Convolution: oracle.Convolution{Pads: []int{1, 0}, Strides: []int{2, 3}, Dilations: []int{1, 4}, Groups: 5},
+		Operands: oracle.Operands{
+			X: oracle.Packed(oracle.Int8, []int{1, 2}, nil), XData: []byte{1, 255},
+			W: oracle.Packed(oracle.Int8, []int{2, 1}, nil), WData: []byte{3, 4},
+			Y: oracle.Packed(oracle.Float, []int{1}, nil), YData: []byte{0, 0, 128, 63},
+			Alpha: 0.5, Beta: -2,
+		},
+		Route: convcases.Find, Algorithm: convcases.GEMM, Workspace: convcases.None,
+	}}))
+	require.Equal(t, `case n
+x int8 1,2 2,1 01ff
+w int8 2,1 1,1 0304
+y float 1 1 0000803f
+conv 1,0 2,3 1,4 5
+scale 0x1p-01 -0x1p+01
+run find gemm none
+`, b.String())
+}
+
+func TestParse(t *testing.T) {
+	const good = "case a\noutput 1,2,3\nworkspace 4\nsolution 91 gemm 4\nsolution 85 direct 0\nfound gemm 4\ntimed 1\ny 00ff\nstatus 0 f\ncase b\ntimed 0\ny \nstatus 7 g\n"
+	got, err := convcases.Parse(strings.NewReader(good))
+	require.NoError(t, err)
+	require.Equal(t, []convcases.Result{
+		{Name: "a", Output: []int{1, 2, 3}, Workspace: 4, Solutions: []convcases.Algorithm{"gemm", "direct"}, Found: []convcases.Algorithm{"gemm"}, Timed: true, Y: []byte{0, 255}, Status: 0, Function: "f"},
+		{Name: "b", Workspace: -1, Y: []byte{}, Status: 7, Function: "g"},
+	}, got)
+
+	for text, message := range map[string]string{
+		"case a\ntimed 1\n":             "ends inside case a",
+		"case a\ncase b\nstatus 0 f\n":  "line 2: case a has no status",
+		"status 7 miopenCreate\n":       "line 1",
+		"case a\nsomething\n":           "line 2: case a: unknown line",
+		"case a\ny 0g\nstatus 0 f\n":    "invalid byte",
+		"case a\noutput 1,x\n":          "invalid syntax",
+		"case a\nstatus seven f\n":      "invalid syntax",
+		"case a\nworkspace\n":           "unknown line",
+		"case a\ntimed 1\nstatus 0 f":   "EOF",
+		"case a\nsolution 91 gemm\n":    "unknown line",
+		"case a\nstatus 0 f\nleftover ": "EOF",
+	} {
+		_, err := convcases.Parse(strings.NewReader(text))
+		require.ErrorContains(t, err, message, "%q", text)
+	}
+}
+
+// perfect is what the driver would print for a case if everything were right.
+func perfect(t *testing.T, c *convcases.Case) convcases.Result {
+	t.Helper()
+	values, err := c.Convolution.Forward(c.Operands)
+	require.NoError(t, err)
+	r := convcases.Result{Name: c.Name, Output: c.Y.Lengths, Y: bytes.Clone(c.YData)}
+	i := 0
+	c.Y.Each(func(_ []int, offset int) {
+		c.Y.Type.Put(r.Y[offset:], values[i].Exact)
+		i++
+	})
+	return r
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range convcases.Generate(3, 480) {
+		if c.Y.Type == oracle.Int8 {
+			continue // sums wrap, which Put does not
+		}
+		require.NoError(t, c.Check(perfect(t, &c)), c.Name)
+		for what, spoil := range map[string]func(r *convcases.Result){
+			"got the result of": func(r *convcases.Result) { r.Name = "another" },
+			"gave status 3":     func(r *convcases.Result) { r.Status = 3 },
+			"the output is":     func(r *convcases.Result) { r.Output = r.Output[1:] },
+			"bytes":             func(r *convcases.Result) { r.Y = append(r.Y, 0) },
+			"wrong":             func(r *convcases.Result) { c.Y.Type.Put(r.Y, c.Y.Type.Get(r.Y)+50) },
+		} {
+			r := perfect(t, &c)
+			spoil(&r)
+			require.ErrorContains(t, c.Check(r), what, c.Name)
+		}
+	}
+}

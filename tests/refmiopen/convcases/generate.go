@@ -1,0 +1,277 @@
+package convcases
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"example.com/miopen_hipdnn_shim/tests/oracle"
+)
+
+// typePair is a combination of input and output type. scaled says whether alpha and beta may be
+// anything else than 1 and 0, and maxSpatial how many spatial dimensions MIOpen has kernels for.
+type typePair struct {
+	x, y       oracle.Type
+	scaled     bool
+	maxSpatial int
+}
+
+var typePairs = []typePair{
+	{oracle.Float, oracle.Float, true, 3},
+	{oracle.Half, oracle.Half, true, 3},
+	{oracle.BFloat16, oracle.BFloat16, true, 3},
+	{oracle.Double, oracle.Double, true, 3},
+	{oracle.Int8, oracle.Int32, true, 3},
+	{oracle.Int8, oracle.Float, true, 3},
+	// Sums that do not fit lose their upper bits, which leaves nothing to scale.
+	{oracle.Int8, oracle.Int8, false, 2},
+}
+
+// layout places a tensor's dimensions in memory.
+type layout struct {
+	name  string
+	apply func(rng *rand.Rand, t oracle.Type, lengths []int) oracle.Tensor
+}
+
+var layouts = []layout{
+	{"packed", func(_ *rand.Rand, t oracle.Type, lengths []int) oracle.Tensor {
+		return oracle.Packed(t, lengths, nil)
+	}},
+	{"channelslast", func(_ *rand.Rand, t oracle.Type, lengths []int) oracle.Tensor {
+		order := []int{0}
+		for i := 2; i < len(lengths); i++ {
+			order = append(order, i)
+		}
+		return oracle.Packed(t, lengths, append(order, 1))
+	}},
+	{"permuted", func(rng *rand.Rand, t oracle.Type, lengths []int) oracle.Tensor {
+		return oracle.Packed(t, lengths, rng.Perm(len(lengths)))
+	}},
+	{"gaps", func(rng *rand.Rand, t oracle.Type, lengths []int) oracle.Tensor {
+		wider := make([]int, len(lengths))
+		for i, l := range lengths {
+			wider[i] = l + rng.IntN(3)
+		}
+		padded := oracle.Packed(t, wider, nil)
+		inner := 1 + rng.IntN(2)
+		for i := range padded.Strides {
+			padded.Strides[i] *= inner
+		}
+		return oracle.Tensor{Type: t, Lengths: lengths, Strides: padded.Strides}
+	}},
+}
+
+// grouping divides the channels.
+type grouping struct {
+	name string
+	pick func(rng *rand.Rand) (groups, cPerGroup, kPerGroup int)
+}
+
+var groupings = []grouping{
+	{"one", func(rng *rand.Rand) (int, int, int) { return 1, 1 + rng.IntN(5), 1 + rng.IntN(5) }},
+	{"several", func(rng *rand.Rand) (int, int, int) { return 2 + rng.IntN(2), 1 + rng.IntN(3), 1 + rng.IntN(3) }},
+	{"depthwise", func(rng *rand.Rand) (int, int, int) { return 2 + rng.IntN(4), 1, 1 + rng.IntN(2) }},
+}
+
+// Generate returns at least n cases that should succeed. The same seed gives the same cases. They
+// cover every combination of type pair, number of spatial dimensions, layout, grouping and dilation
+// on or off; sizes, the other layouts, pads, strides, route, algorithm, alpha and beta are drawn.
+func Generate(seed uint64, n int) []Case {
+	rng := rand.New(rand.NewPCG(seed, 0x636f6e76))
+	var cases []Case
+	for round := 0; len(cases) < n; round++ {
+		for _, types := range typePairs {
+			for spatial := 1; spatial <= types.maxSpatial; spatial++ {
+				for _, l := range layouts {
+					for _, g := range groupings {
+						for _, dilated := range []bool{false, true} {
+							c := generate(rng, types, spatial, l, g, dilated)
+							c.Name = fmt.Sprintf("%d/%v-%v/%dd/%s/%s/dilated=%v", round, types.x, types.y, spatial, l.name, g.name, dilated)
+							cases = append(cases, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return cases
+}
+
+func generate(rng *rand.Rand, types typePair, spatial int, l layout, g grouping, dilated bool) Case {
+	groups, cPerGroup, kPerGroup := g.pick(rng)
+	conv := oracle.Convolution{Groups: groups}
+	x := []int{1 + rng.IntN(3), groups * cPerGroup}
+	w := []int{groups * kPerGroup, cPerGroup}
+	y := []int{x[0], w[0]}
+	sizes := []int{0, 24, 9, 5} // the more dimensions, the smaller each
+	for range spatial {
+		filter := 1 + rng.IntN(3)
+		dilation := 1
+		if dilated {
+			filter = 2 + rng.IntN(2)
+			dilation = 2 + rng.IntN(2)
+		}
+		pad, stride := rng.IntN(3), 1+rng.IntN(3)
+		reach := dilation*(filter-1) + 1
+		in := max(1, reach-2*pad) + rng.IntN(sizes[spatial])
+		conv.Pads = append(conv.Pads, pad)
+		conv.Strides = append(conv.Strides, stride)
+		conv.Dilations = append(conv.Dilations, dilation)
+		x = append(x, in)
+		w = append(w, filter)
+		y = append(y, (in+2*pad-reach)/stride+1)
+	}
+
+	// The layout under test is x's or y's; the others follow it or go their own way.
+	other := func() layout {
+		if rng.IntN(2) == 0 {
+			return l
+		}
+		return layouts[rng.IntN(len(layouts))]
+	}
+	xLayout, yLayout := l, other()
+	if rng.IntN(2) == 0 {
+		xLayout, yLayout = yLayout, xLayout
+	}
+	c := Case{Convolution: conv, Workspace: Full}
+	c.X = xLayout.apply(rng, types.x, x)
+	c.W = other().apply(rng, types.x, w)
+	c.Y = yLayout.apply(rng, types.y, y)
+	c.Alpha = 1
+	if types.scaled {
+		c.Alpha = []float64{1, 1, 0.5, -1.25, 3}[rng.IntN(5)]
+		c.Beta = []float64{0, 0, 1, 0.5, -2}[rng.IntN(5)]
+	}
+	c.Route = []Route{Find, Compile, Immediate}[rng.IntN(3)]
+	if c.Route == Immediate {
+		c.Alpha, c.Beta = 1, 0
+	}
+	c.Algorithm = []Algorithm{GEMM, Direct}[rng.IntN(2)]
+	if types.x.IsInteger() {
+		c.Algorithm = Direct
+	}
+	if c.Algorithm == Direct && c.Route != Find && rng.IntN(2) == 0 {
+		c.Workspace = None
+	}
+
+	c.XData = contents(rng, c.X, cPerGroup*product(w[2:]))
+	c.WData = contents(rng, c.W, cPerGroup*product(w[2:]))
+	c.YData = contents(rng, c.Y, 1)
+	if c.Beta == 0 && !types.y.IsInteger() && rng.IntN(2) == 0 {
+		// y must not be read: nothing of these may come through.
+		fill(c.Y.Type, c.YData, math.NaN())
+	}
+	return c
+}
+
+func product(values []int) int {
+	p := 1
+	for _, v := range values {
+		p *= v
+	}
+	return p
+}
+
+// contents fills a buffer, gaps included, with values whose sums of the given length stay in the
+// range of every type.
+func contents(rng *rand.Rand, t oracle.Tensor, length int) []byte {
+	data := make([]byte, t.Bytes())
+	for i := 0; i < len(data); i += t.Type.Size() {
+		v := 2*rng.Float64() - 1
+		switch t.Type {
+		case oracle.Int8:
+			v *= 127
+		case oracle.Int32:
+			v *= 1e6
+		case oracle.Half:
+			v *= min(1, 100/math.Sqrt(float64(length)))
+		}
+		t.Type.Put(data[i:], v)
+	}
+	return data
+}
+
+func fill(t oracle.Type, data []byte, v float64) {
+	for i := 0; i < len(data); i += t.Size() {
+		t.Put(data[i:], v)
+	}
+}
+
+// Mutations are changes of a case after which the library's result for the case as it was must be
+// refused. Each returns the changed case, or false where it would change nothing.
+var Mutations = map[string]func(Case) (Case, bool){
+	"stride and dilation swapped": func(c Case) (Case, bool) {
+		c.Convolution.Strides, c.Convolution.Dilations = c.Convolution.Dilations, c.Convolution.Strides
+		return c.fits(!slices.Equal(c.Convolution.Strides, c.Convolution.Dilations))
+	},
+	"filter flipped": func(c Case) (Case, bool) {
+		c.WData = flip(c.W, c.WData)
+		return c.fits(product(c.W.Lengths[2:]) > 1)
+	},
+	"groups interleaved": func(c Case) (Case, bool) {
+		groups, channels := c.Convolution.Groups, c.X.Lengths[1]
+		c.XData = permute(c.X, c.XData, func(index []int) {
+			index[1] = index[1]%groups*(channels/groups) + index[1]/groups
+		})
+		return c.fits(groups > 1 && channels > groups)
+	},
+	"beta dropped": func(c Case) (Case, bool) {
+		changed := c.Beta != 0
+		c.Beta = 0
+		return c.fits(changed)
+	},
+	"alpha dropped": func(c Case) (Case, bool) {
+		changed := c.Alpha != 1
+		c.Alpha = 1
+		return c.fits(changed)
+	},
+	"one input changed": func(c Case) (Case, bool) {
+		// The first element is read in every case: where it is padded around, by a later tap.
+		data := slices.Clone(c.WData)
+		c.W.Type.Put(data, c.W.Type.Get(data)+largeStep(c.W.Type))
+		c.WData = data
+		return c.fits(true)
+	},
+}
+
+func largeStep(t oracle.Type) float64 {
+	if t.IsInteger() {
+		return -16
+	}
+	return 0.5
+}
+
+// fits reports whether the changed case is one that the oracle can compute with y's lengths.
+func (c Case) fits(changed bool) (Case, bool) {
+	if !changed {
+		return c, false
+	}
+	lengths, err := c.Convolution.OutputLengths(c.X.Lengths, c.W.Lengths)
+	return c, err == nil && slices.Equal(lengths, c.Y.Lengths)
+}
+
+func flip(t oracle.Tensor, data []byte) []byte {
+	return permute(t, data, func(index []int) {
+		for i := 2; i < len(index); i++ {
+			index[i] = t.Lengths[i] - 1 - index[i]
+		}
+	})
+}
+
+// permute returns a copy of data in which every element comes from the index that source makes of
+// its own.
+func permute(t oracle.Tensor, data []byte, source func(index []int)) []byte {
+	out := slices.Clone(data)
+	size := t.Type.Size()
+	t.Each(func(index []int, offset int) {
+		from := slices.Clone(index)
+		source(from)
+		at := 0
+		for i, v := range from {
+			at += v * t.Strides[i]
+		}
+		copy(out[offset:offset+size], data[at*size:])
+	})
+	return out
+}
