@@ -486,6 +486,7 @@ func TestEditsThatDoNotApply(t *testing.T) {
 		{"an import", both, elf.Edit{Rename: map[string]string{"strlen": "x"}}, "not an export"},
 		{"an import, no GNU hash", fixture("bfd-sysv"), elf.Edit{Rename: map[string]string{"strlen": "x"}}, "not an export"},
 		{"nothing is exported", fixture("bfd-imports"), elf.Edit{Rename: map[string]string{"imported": "x"}}, "not an export"},
+		{"in no hash table", unhashed(t), elf.Edit{Rename: map[string]string{"fx_answer": "x"}}, "in no hash table"},
 		{"the name exists", both, elf.Edit{Rename: map[string]string{"fx_answer": "fx_self"}}, "has a symbol fx_self already"},
 		{"the name is imported", both, elf.Edit{Rename: map[string]string{"fx_answer": "strlen"}}, "has a symbol strlen already"},
 		{"renamed already", renamed, elf.Edit{Rename: map[string]string{"fx_answer": "fx_answer" + suffix}}, "renamed already; take the stock one"},
@@ -516,6 +517,25 @@ func TestEditsThatDoNotApply(t *testing.T) {
 			require.ErrorContains(t, err, c.src)
 		})
 	}
+}
+
+// unhashed is a fixture whose hash table has lost fx_answer.
+func unhashed(t *testing.T) string {
+	b := read(t, fixture("bfd-sysv"))
+	f, err := stdelf.NewFile(bytes.NewReader(b))
+	require.NoError(t, err)
+	syms, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	lost := uint32(1 + slices.IndexFunc(syms, func(s stdelf.Symbol) bool { return s.Name == "fx_answer" }))
+	h := at(t, b, stdelf.DT_HASH)
+	nbucket, nchain := le.Uint32(h), le.Uint32(h[4:])
+	next := le.Uint32(h[8+4*(nbucket+lost):])
+	for i := range nbucket + nchain {
+		if word := h[8+4*i:]; le.Uint32(word) == lost {
+			le.PutUint32(word, next)
+		}
+	}
+	return write(t, b)
 }
 
 // sharedVersionRecord is a fixture whose base definition has the name record

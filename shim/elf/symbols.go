@@ -123,9 +123,13 @@ func (s *symtab) check(im *image) error {
 	return nil
 }
 
+func (s *symtab) defined(sym uint32) bool {
+	return stdelf.SectionIndex(le.Uint16(s.data[uint64(sym)*symSize+symShndx:])) != stdelf.SHN_UNDEF
+}
+
 // exported says whether the symbol is defined and can be found.
 func (s *symtab) exported(sym uint32) bool {
-	if stdelf.SectionIndex(le.Uint16(s.data[uint64(sym)*symSize+symShndx:])) == stdelf.SHN_UNDEF {
+	if !s.defined(sym) {
 		return false
 	}
 	if s.gnu != nil {
@@ -241,7 +245,7 @@ func (s *symtab) checkNames(im *image, names map[string]string) error {
 	for _, to := range names {
 		targets[to] = true
 	}
-	exported, other, taken := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	exported, unhashed, imported, taken := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range uint32(s.len()) {
 		name := s.name(i)
 		if targets[string(name)] {
@@ -250,10 +254,13 @@ func (s *symtab) checkNames(im *image, names map[string]string) error {
 		if _, ok := names[string(name)]; !ok {
 			continue
 		}
-		if s.exported(i) {
+		switch {
+		case s.exported(i):
 			exported[string(name)] = true
-		} else {
-			other[string(name)] = true
+		case s.defined(i):
+			unhashed[string(name)] = true
+		default:
+			imported[string(name)] = true
 		}
 	}
 	for _, old := range slices.Sorted(maps.Keys(names)) {
@@ -266,8 +273,10 @@ func (s *symtab) checkNames(im *image, names map[string]string) error {
 			return fail("%s is there and %s is not exported: this object is renamed already; take the stock one", to, old)
 		case taken[to]:
 			return fail("the object has a symbol %s already; choose another name", to)
-		case !exported[old] && other[old]:
-			return fail("%s is not an export of this object: it is imported, or in no hash table", old)
+		case unhashed[old]:
+			return fail("a definition of %s is in no hash table, so nothing can bind to it", old)
+		case !exported[old] && imported[old]:
+			return fail("%s is not an export of this object: it is imported", old)
 		case !exported[old]:
 			return fail("the object has no dynamic symbol %s", old)
 		}

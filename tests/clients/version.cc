@@ -1,5 +1,5 @@
-// Prints MIOpen's version: the smallest consumer of a miopen_shim() target. Compiled with PRIVATE_LIBRARY it
-// calls the private library by its own names.
+// Prints MIOpen's version: the smallest consumer of a miopen_shim() target. Compiled with
+// PRIVATE_LIBRARY it calls the private library by its own names.
 #include <cstddef>
 #include <cstdio>
 

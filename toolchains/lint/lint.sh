@@ -7,6 +7,8 @@ readonly mode=$1 gazelle=$PWD/$2
 readonly buildifier=github.com/bazelbuild/buildtools/buildifier@v0.0.0-20250930140053-2eb4fccefb52
 readonly clang_format_major=14
 
+# `bazel run` starts in the main repository's part of the run files; gazelle's runner wants to know the whole.
+export RUNFILES_DIR=${RUNFILES_DIR:-${PWD%/*}}
 cd "${BUILD_WORKSPACE_DIRECTORY:?run this with bazel run}"
 # Files of the work tree, tracked or new; what was deleted but not committed yet is left out.
 files() { git ls-files -z --cached --others --exclude-standard -- "$@" | while IFS= read -r -d '' f; do [[ ! -f $f ]] || printf '%s\0' "$f"; done; }

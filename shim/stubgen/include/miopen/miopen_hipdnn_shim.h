@@ -2,10 +2,10 @@
  * @file
  * What the MIOpen hipDNN shim exports beyond MIOpen's own API.
  *
- * The shim's libMIOpen.so.1 has exactly the entry points of the MIOpen that it was made from, at the
- * same version nodes. The functions below come on top, at the version node MIOPEN_HIPDNN_SHIM_1. A
- * stock libMIOpen.so.1 lacks them, so a program that links against one of them needs the shim; a
- * program that only wants to know asks dlsym():
+ * The shim's libMIOpen.so.1 has exactly the entry points of the MIOpen that it was made from, at
+ * the same version nodes. The functions below come on top, at the version node
+ * MIOPEN_HIPDNN_SHIM_1. A stock libMIOpen.so.1 lacks them, so a program that links against one of
+ * them needs the shim; a program that only wants to know asks dlsym():
  *
  *     const char *(*version)(void) =
  *         (const char *(*)(void))dlsym(RTLD_DEFAULT, "miopenHipdnnShimVersion");

@@ -1,3 +1,6 @@
 """Licence metadata that rules_go attaches to its targets; nothing here reads it."""
 
-PackageMetadataInfo = provider(fields = ["metadata", "files"])
+PackageMetadataInfo = provider(
+    "Where a package's licence metadata is.",
+    fields = ["metadata", "files"],
+)
