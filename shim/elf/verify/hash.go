@@ -143,7 +143,10 @@ func (c *comparison) hashTables() (Check, error) {
 			return k, err
 		}
 		if s != nil && e != nil {
-			c.lookups(&k, t.tag, s, e)
+			found := k.Compared
+			if c.lookups(&k, t.tag, s, e); k.Compared == found && len(c.defined) > 0 {
+				k.finding("%v: stock defines %d names and none of them can be looked up, so nothing is proven", t.tag, len(c.defined))
+			}
 		}
 	}
 	return k, nil
@@ -273,10 +276,12 @@ func (im *image) countGNU(addr uint64, h gnuHead) (count uint64, hashes bool, er
 // gnuTable is DT_GNU_HASH in memory.
 type gnuTable struct {
 	gnuHead
-	filter  []byte
-	heads   []byte // buckets
-	chain   []byte
-	symbols int
+	filter []byte
+	heads  []byte // buckets
+	chain  []byte
+	// end is one more than the last hashed symbol. A table with empty buckets hashes nothing, whatever its offset
+	// says: GNU ld gives one with offset 1 to an object that exports nothing.
+	end int
 }
 
 func (t *gnuTable) bloomWord(i uint32) uint64 { return le.Uint64(t.filter[8*i:]) }
@@ -296,7 +301,7 @@ func (t *gnuTable) walk(name string, steps *int, visit func(int) bool) {
 	if i < t.offset { // 0: empty
 		return
 	}
-	for ; int(i) < t.symbols && *steps > 0; i++ {
+	for ; int(i) < t.end && *steps > 0; i++ {
 		*steps--
 		w := le.Uint32(t.chain[4*(i-t.offset):])
 		if (w^hash)>>1 == 0 && visit(int(i)) {
@@ -309,7 +314,7 @@ func (t *gnuTable) walk(name string, steps *int, visit func(int) bool) {
 }
 
 func (im *image) loadGNU(addr uint64, h gnuHead) (*gnuTable, error) {
-	t := &gnuTable{gnuHead: h, symbols: len(im.symbols)}
+	t := &gnuTable{gnuHead: h, end: int(h.offset)}
 	var err error
 	if t.filter, err = im.readAddr(addr+gnuHeadSize, 8*uint64(h.bloom), gnuWhat); err != nil {
 		return nil, err
@@ -317,7 +322,10 @@ func (im *image) loadGNU(addr uint64, h gnuHead) (*gnuTable, error) {
 	if t.heads, err = im.readAddr(h.bucketsAt(addr), 4*uint64(h.buckets), gnuWhat); err != nil {
 		return nil, err
 	}
-	if hashed := t.symbols - int(h.offset); hashed > 0 {
+	if slices.ContainsFunc(t.heads, func(b byte) bool { return b != 0 }) {
+		t.end = len(im.symbols)
+	}
+	if hashed := t.end - int(h.offset); hashed > 0 {
 		t.chain, err = im.readAddr(h.chainAt(addr), 4*uint64(hashed), gnuWhat)
 	}
 	return t, err
@@ -331,7 +339,7 @@ func (t *gnuTable) size() uint64 {
 // exactBloom says whether the filter has the bits of the hashed names and no others.
 func (t *gnuTable) exactBloom(symbols []symbol) bool {
 	want := make([]uint64, t.bloom)
-	for i := int(t.offset); i < len(symbols); i++ {
+	for i := int(t.offset); i < t.end; i++ {
 		word, mask := t.bloomBits(gnuHash(symbols[i].name))
 		want[word] |= mask
 	}
@@ -376,10 +384,10 @@ func (c *comparison) gnuStructure(k *Check, t *gnuTable) {
 	heads := make([]uint32, t.buckets)
 	bucket := func(i int) uint32 { return gnuHash(symbols[i].name) % t.buckets }
 	hashedInStock := map[int32]bool{}
-	for i := int(t.offset); i < len(c.stockClass); i++ {
+	for i := int(t.offset); i < min(t.end, len(c.stockClass)); i++ {
 		hashedInStock[c.stockClass[i]] = true
 	}
-	for i := int(t.offset); i < len(symbols); i++ {
+	for i := int(t.offset); i < t.end; i++ {
 		y := symbols[i]
 		hash := gnuHash(y.name)
 		b := hash % t.buckets
@@ -387,7 +395,7 @@ func (c *comparison) gnuStructure(k *Check, t *gnuTable) {
 			heads[b] = uint32(i)
 		}
 		want := hash &^ 1
-		if i+1 == len(symbols) || bucket(i+1) != b {
+		if i+1 == t.end || bucket(i+1) != b {
 			want |= 1
 		}
 		if w := le.Uint32(t.chain[4*(i-int(t.offset)):]); w != want {
@@ -401,6 +409,7 @@ func (c *comparison) gnuStructure(k *Check, t *gnuTable) {
 		}
 	}
 	for b, want := range heads {
+		k.Compared++
 		if w := le.Uint32(t.heads[4*b:]); w != want {
 			k.finding("DT_GNU_HASH: bucket %d starts at symbol %d, it should start at %d", b, w, want)
 		}

@@ -127,7 +127,7 @@ func (c *comparison) segments(k *Check) {
 func (c *comparison) notes() (Check, error) {
 	k := Check{Name: CheckNotes, Absent: true}
 	for i, p := range c.stock.progs {
-		if elf.ProgType(p.Type) != elf.PT_NOTE {
+		if elf.ProgType(p.Type) != elf.PT_NOTE || p.Filesz == 0 { // objcopy leaves an empty one where it removes the last note
 			continue
 		}
 		k.Absent = false

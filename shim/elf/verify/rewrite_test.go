@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +95,49 @@ func TestSecondRewrite(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.Clean(), "%+v", r)
 		})
+	}
+}
+
+// TestNothingExported: such an object has a DT_GNU_HASH with empty buckets, and may have a PT_NOTE without bytes.
+func TestNothingExported(t *testing.T) {
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "imports.c"), filepath.Join(dir, "imports.so")
+	require.NoError(t, os.WriteFile(source, []byte("extern int imported(void);\n"+
+		"__attribute__((visibility(\"hidden\"))) int inside(void) { return imported(); }\n"), 0o644))
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	out, err := exec.Command(cc, "-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=gnu", "-Wl,--build-id", "-o", library, source).CombinedOutput()
+	require.NoError(t, err, string(out))
+	bare := filepath.Join(dir, "bare.so")
+	out, err = exec.Command("objcopy", "-R", ".note.gnu.build-id", "-R", ".note.gnu.property", library, bare).CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	for _, path := range []string{library, bare} {
+		stock, err := os.ReadFile(path)
+		require.NoError(t, err)
+		want := verify.Expect{SONAME: "libother.so.3"}
+		from, to := rewrite(t, stock, want)
+		r, err := verify.Files(from, to, want)
+		require.NoError(t, err)
+		require.True(t, r.Clean(), "%+v", r)
+
+		// Control: a bucket that leads somewhere, in the edited file only.
+		f, err := stdelf.Open(to)
+		require.NoError(t, err)
+		hash := f.Section(".gnu.hash")
+		require.NotNil(t, hash)
+		f.Close()
+		edited, err := os.ReadFile(to)
+		require.NoError(t, err)
+		bucket := hash.Offset + 16 + 8*uint64(edited[hash.Offset+8])
+		require.Zero(t, edited[bucket])
+		edited[bucket] = 1
+		require.NoError(t, os.WriteFile(to, edited, 0o644))
+		r, err = verify.Files(from, to, want)
+		require.NoError(t, err)
+		require.False(t, r.Clean(), "a bucket that leads nowhere went unnoticed")
 	}
 }
 
