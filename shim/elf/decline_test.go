@@ -203,6 +203,7 @@ func TestUnsupportedAndCorruptObjects(t *testing.T) {
 		{"Bloom filter past the end", "", poke(stdelf.DT_GNU_HASH, 8, 1<<31), ".gnu.hash", "past the file range"},
 		{"GNU hash symoffset 0", "", poke(stdelf.DT_GNU_HASH, 4, 0), ".gnu.hash", "null symbol"},
 		{"GNU hash symoffset", "", poke(stdelf.DT_GNU_HASH, 4, 6), ".gnu.hash", "below the first hashed symbol 6"},
+		{"no hash table", "bfd-gnu", retag(stdelf.DT_GNU_HASH, stdelf.DT_DEBUG), ".dynamic", "neither DT_GNU_HASH nor DT_HASH"},
 		{"GNU hash outside", "", setDyn(stdelf.DT_GNU_HASH, 1<<40), ".gnu.hash", "in no PT_LOAD"},
 		{"GNU hash bucket below", "", func(t *testing.T, b []byte) []byte {
 			h := at(t, b, stdelf.DT_GNU_HASH)

@@ -309,7 +309,9 @@ func TestMutatedObjects(t *testing.T) {
 	}
 	var subjects []subject
 	for _, path := range fixtures(t) {
-		if strings.Contains(path, "rodynamic") {
+		// rodynamic refuses every edit that moves .dynamic. imports has nothing to look up: a mutation that makes a
+		// definition of an import gives the verifier an object of which it rightly says that nothing is proven.
+		if strings.Contains(path, "imports") || strings.Contains(path, "rodynamic") {
 			continue
 		}
 		whole, e := read(t, path), fuzzEdit(t, path)

@@ -40,6 +40,9 @@ func readSymtab(im *image, d *dynamic, strs *strtab, secs *sections, rel *reloca
 			return nil, err
 		}
 	}
+	if s.gnu == nil && s.sysv == nil {
+		return nil, im.errorf(d.off, ".dynamic", "neither DT_GNU_HASH nor DT_HASH: no loader can look up a symbol in this object")
+	}
 	n, err := s.count(im, vaddr, secs, rel)
 	if err != nil {
 		return nil, err
