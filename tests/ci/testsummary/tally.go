@@ -32,12 +32,12 @@ type event struct {
 		TestResult *struct {
 			Label string `json:"label"`
 		} `json:"testResult"`
+		TargetConfigured *struct {
+			Label string `json:"label"`
+		} `json:"targetConfigured"`
 		TargetCompleted *struct {
 			Label string `json:"label"`
 		} `json:"targetCompleted"`
-		TestSummary *struct {
-			Label string `json:"label"`
-		} `json:"testSummary"`
 		BuildFinished *struct{} `json:"buildFinished"`
 	} `json:"id"`
 	TestResult *struct {
@@ -47,6 +47,9 @@ type event struct {
 			URI  string `json:"uri"`
 		} `json:"testActionOutput"`
 	} `json:"testResult"`
+	Configured *struct {
+		TestSize string `json:"testSize"` // tests only
+	} `json:"configured"`
 	Aborted *struct {
 		Reason      string `json:"reason"`
 		Description string `json:"description"`
@@ -66,6 +69,7 @@ func (t *tally) addEventFile(path string) error {
 	}
 	defer file.Close()
 	finished := false
+	tests := map[string]bool{}
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for {
 		var e event
@@ -77,8 +81,10 @@ func (t *tally) addEventFile(path string) error {
 		switch {
 		case e.ID.TestResult != nil && e.TestResult != nil:
 			t.addResult(e.ID.TestResult.Label, &e)
+		case e.ID.TargetConfigured != nil && e.Configured != nil:
+			tests[e.ID.TargetConfigured.Label] = e.Configured.TestSize != ""
 		case e.ID.TargetCompleted != nil && e.Aborted != nil:
-			t.addAborted(e.ID.TargetCompleted.Label, e.Aborted.Reason)
+			t.addAborted(e.ID.TargetCompleted.Label, e.Aborted.Reason, tests[e.ID.TargetCompleted.Label])
 		case e.ID.BuildFinished != nil && e.Finished != nil:
 			finished = true
 			// 0 passed, 3 tests failed (counted above); anything else is a failure with no test of its own
@@ -160,14 +166,14 @@ func (t *tally) addCases(label, uri string) int {
 	return count
 }
 
-func (t *tally) addAborted(label, reason string) {
+// addAborted notes a target that Bazel did not finish. One that is skipped counts when it is a test; one that
+// could not be built counts always.
+func (t *tally) addAborted(label, reason string, isTest bool) {
 	switch {
-	case reason == "SKIPPED":
-		if !t.tested[label] {
-			t.skipped[label] = true
-		}
-	default:
+	case reason != "SKIPPED":
 		t.failed = append(t.failed, fmt.Sprintf("%s (%s)", label, reason))
+	case isTest && !t.tested[label]:
+		t.skipped[label] = true
 	}
 }
 

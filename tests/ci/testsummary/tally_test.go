@@ -34,7 +34,8 @@ func result(label, status, xmlPath string) string {
 }
 
 func skipped(label string) string {
-	return fmt.Sprintf(`{"id":{"targetCompleted":{"label":%q}},"aborted":{"reason":"SKIPPED"}}`, label)
+	return fmt.Sprintf(`{"id":{"targetConfigured":{"label":%q}},"configured":{"testSize":"SMALL"}}`, label) +
+		fmt.Sprintf(`{"id":{"targetCompleted":{"label":%q}},"aborted":{"reason":"SKIPPED"}}`, label)
 }
 
 func tallyOf(t *testing.T, paths ...string) *tally {
@@ -63,7 +64,9 @@ func TestFailureWithoutCaseIsCounted(t *testing.T) {
 }
 
 func TestSkips(t *testing.T) {
-	first := write(t, "1.json", skipped("//a:real"), skipped("//a:gpu"), result("//a:b", "PASSED", ""), finishedOK)
+	library := `{"id":{"targetConfigured":{"label":"//a:lib"}},"configured":{}}` +
+		`{"id":{"targetCompleted":{"label":"//a:lib"}},"aborted":{"reason":"SKIPPED"}}`
+	first := write(t, "1.json", library, skipped("//a:real"), skipped("//a:gpu"), result("//a:b", "PASSED", ""), finishedOK)
 	second := write(t, "2.json", result("//a:real", "PASSED", ""), finishedOK)
 	for _, order := range [][]string{{first, second}, {second, first}} {
 		total := tallyOf(t, order...)
