@@ -22,6 +22,12 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolcha
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
+# target_compatible_with for targets that use the `_impl` names: the legacy layout has none.
+SPLIT_LAYOUT = select({
+    Label("//shim:legacy_layout"): [Label("//shim:needs_hipdnn_wrapper")],
+    "//conditions:default": [],
+})
+
 MiopenShimInfo = provider(
     doc = "The files of one MIOpen installation, split or legacy.",
     fields = {
@@ -81,10 +87,10 @@ def _miopen_shim_impl(ctx):
 
     library = output("libMIOpen.so.1")
     development_link = ctx.actions.declare_symlink(ctx.label.name + "/libMIOpen.so")
-    ctx.actions.symlink(output = development_link, target_path = "libMIOpen.so.1")
 
     if not ctx.attr._hipdnn_wrapper[BuildSettingInfo].value:
         ctx.actions.symlink(output = library, target_file = stock)
+        ctx.actions.symlink(output = development_link, target_path = library.basename)
         info = MiopenShimInfo(
             cxx_linker_script = None,
             development_link = development_link,
@@ -104,8 +110,9 @@ def _miopen_shim_impl(ctx):
         info = _split(ctx, cc_toolchain, features, stock, library, development_link, _api_header(public_headers), output)
 
         # The private library travels with the wrapper at run time, in the same directory, but has nothing for
-        # the linker: an interface library that is an empty linker script adds neither names nor DT_NEEDED.
-        nothing = output("libMIOpen_private.ifso")
+        # the linker: an interface library that is an empty linker script adds neither names nor DT_NEEDED. It is in
+        # a folder of its own, since the split owns the one with the libraries and refuses what it did not make.
+        nothing = ctx.actions.declare_file(ctx.label.name + ".link/libMIOpen_private.ifso")
         ctx.actions.write(nothing, "/* libMIOpen_private.so.1: loaded by libMIOpen.so.1, not linked against. */\n")
         libraries = [(library, None), (info.private_library, nothing)]
         at_run_time = [library, info.private_library, development_link]
@@ -149,10 +156,10 @@ def _split(ctx, cc_toolchain, features, stock, library, development_link, api_he
     arguments.add("--out", manifest.dirname)
     arguments.add("--cc", compiler)
     if cc_toolchain.sysroot:
-        arguments.add("--cc-flag", "--sysroot=" + cc_toolchain.sysroot)
+        arguments.add("--cc-flag=--sysroot=" + cc_toolchain.sysroot)
     if api_header:
         arguments.add("--header", api_header)
-    arguments.add_all(ctx.attr.runpath, before_each = "--runpath")
+    arguments.add_all(ctx.attr.runpath, format_each = "--runpath=%s")
     ctx.actions.run(
         arguments = [arguments],
         env = cc_common.get_environment_variables(
@@ -163,7 +170,7 @@ def _split(ctx, cc_toolchain, features, stock, library, development_link, api_he
         executable = ctx.executable._tool,
         inputs = depset([stock] + ([api_header] if api_header else []), transitive = [cc_toolchain.all_files]),
         mnemonic = "MiopenSplit",
-        outputs = [library, private_library, cxx, manifest, symbols] + headers,
+        outputs = [library, private_library, development_link, cxx, manifest, symbols] + headers,
         progress_message = "Splitting " + stock.short_path,
         use_default_shell_env = True,
     )
@@ -194,7 +201,7 @@ _miopen_shim = rule(
             mandatory = True,
         ),
         "runpath": attr.string_list(
-            doc = "DT_RUNPATH of the private library, in order. Empty: as the stock library has it.",
+            doc = "DT_RUNPATH of the private library, in order. Empty: as the stock library has it, which leads elsewhere when it is relative to $ORIGIN.",
         ),
         "_hipdnn_wrapper": attr.label(default = "//shim:hipdnn_wrapper"),
         "_tool": attr.label(
@@ -260,7 +267,8 @@ def miopen_shim(name, miopen, headers = None, runpath = [], **kwargs):
       name: name of the public target; files go to a directory of this name.
       miopen: label of the stock libMIOpen.so.1, or of one that was renamed when it was compiled.
       headers: label of a cc_library with MIOpen's headers.
-      runpath: DT_RUNPATH of the private library, a list; empty keeps what the stock library has.
+      runpath: DT_RUNPATH of the private library, a list; empty keeps what the stock library has. A ROCm whose libraries
+        find each other by $ORIGIN needs LIBRARY_PATH of its repository's status.bzl here.
       **kwargs: visibility, tags, target_compatible_with and the like, for both targets.
     """
     _miopen_shim(name = name, miopen = miopen, headers = headers, runpath = runpath, **kwargs)

@@ -22,8 +22,8 @@ import (
 )
 
 type arguments struct {
-	Miopen string `placeholder:"LIB" help:"A stock libMIOpen.so.1 to use instead of the reference library." type:"path"`
-	Out    string `placeholder:"DIR" help:"Keep the split in this folder." type:"path"`
+	Miopen string `placeholder:"LIB" help:"A stock libMIOpen.so.1 to use instead of the reference library."`
+	Out    string `placeholder:"DIR" help:"Keep the split in this folder."`
 }
 
 // failure is an error with the exit status that it means.
@@ -43,6 +43,7 @@ func main() {
 		}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	args.Miopen, args.Out = runfile.UserPath(args.Miopen), runfile.UserPath(args.Out)
 	err := run(ctx, args)
 	if err == nil {
 		return

@@ -39,6 +39,7 @@ func TestSplit(t *testing.T) {
 		Split:       dir(t, "SHIM"),
 		Host:        launch.Host{Loader: rocm.Loader, Libraries: rocm.LibraryPath},
 		Exports:     exportsOf351,
+		LinkFlags:   []string{"-Wl,--allow-shlib-undefined", "-Wl,--unresolved-symbols=ignore-in-shared-libs"},
 		Descriptors: file(t, "DESCRIPTORS"),
 		Dlhost:      file(t, "DLHOST"),
 	})

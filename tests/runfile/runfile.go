@@ -18,6 +18,15 @@ func Path(variable string) (string, error) {
 	return Find(value)
 }
 
+// UserPath is a path as the user meant it: `bazel run` starts programs in the tree of links, and says in
+// BUILD_WORKING_DIRECTORY where the user was.
+func UserPath(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(os.Getenv("BUILD_WORKING_DIRECTORY"), path)
+}
+
 // Dir is the absolute path of the directory of the file called name among those that the environment variable
 // lists, as $(rlocationpaths LABEL).
 func Dir(variable, name string) (string, error) {

@@ -25,6 +25,9 @@ type Subject struct {
 	Host    launch.Host // where the library's own dependencies are
 	Exports int         // how many entry points the stock library has; 0 is not accepted
 
+	// LinkFlags lets the machine's linker accept a library that was built for a newer C library than the machine has.
+	LinkFlags []string
+
 	Descriptors string // a program linked against a stock libMIOpen.so.1, at least 75 API calls
 	Dlhost      string // tests/clients/dlhost.c
 }

@@ -237,8 +237,7 @@ func (s Subject) linkWithMIOpenOnly(t *testing.T) {
 		require.NoError(t, os.WriteFile(source, []byte(code), 0o644))
 	}
 	link := func() (string, error) {
-		return tool(t, "cc", source, "-o", program, "-L", s.Split, "-lMIOpen",
-			"-Wl,--allow-shlib-undefined", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+		return tool(t, "cc", append([]string{source, "-o", program, "-L", s.Split, "-lMIOpen"}, s.LinkFlags...)...)
 	}
 	write("miopenGetVersion")
 	out, err := link()
@@ -267,8 +266,7 @@ func (s Subject) linkWithCxxNames(t *testing.T) {
 		"int main(void) {\n  void *volatile p = (void *)cxx;\n  return p == 0 || (void *)miopenGetVersion == p;\n}\n", name)
 	require.NoError(t, os.WriteFile(source, []byte(code), 0o644))
 	link := func(first string) (string, error) {
-		return tool(t, "cc", source, "-o", program, "-L", first, "-L", s.Split, "-lMIOpen", "-Wl,--no-demangle",
-			"-Wl,--allow-shlib-undefined", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+		return tool(t, "cc", append([]string{source, "-o", program, "-L", first, "-L", s.Split, "-lMIOpen", "-Wl,--no-demangle"}, s.LinkFlags...)...)
 	}
 	out, err := link(filepath.Join(s.Split, "cxx"))
 	require.NoError(t, err, out)

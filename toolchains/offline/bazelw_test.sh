@@ -20,6 +20,10 @@ machine() { # machine PROGRAM...: a PATH with the base tools and these
   for program in "$@"; do
     printf '#!/bin/sh\necho "%s ran: $*"\n' "$program" >"$work/bin/$program"
   done
+  [[ ! -e $work/bin/go ]] || printf '#!/bin/sh\necho "${GO_SAYS:-go1.99.0}"\n' >"$work/bin/go"
+  # apt-get of a machine whose lists were never fetched: a mirror is named with --no-release-info only.
+  [[ ! -e $work/bin/apt-get ]] || printf '%s\n' '#!/bin/sh' 'case "$*" in' '*--no-release-info*) [ -z "$SITE" ] || echo "$SITE" ;;' \
+    '*update*) exit "${UPDATE:-0}" ;;' 'esac' >"$work/bin/apt-get"
   chmod +x "$work"/bin/*
 }
 
@@ -30,6 +34,7 @@ tree() { # a workspace of its own, so that nothing is written beside the tested 
   cp "$setup" "$work/tree/toolchains/offline/setup.sh"
   printf 'module(name = "zlib")\n' >"$work/tree/toolchains/offline/modules/zlib/MODULE.bazel"
   printf '7.7.1\n' >"$work/tree/.bazelversion"
+  printf 'module m\n\ngo 1.26.0\n' >"$work/tree/go.mod"
   printf 'module(name = "m")\nbazel_dep(name = "rules_go", version = "0.64.2")\n' >"$work/tree/MODULE.bazel"
 }
 
@@ -45,28 +50,37 @@ expect() { # expect STATUS PATTERN COMMAND...: stdout and stderr together must m
 }
 
 tree
-machine go gcc bazelisk bazel apt-get
+machine go gcc g++ bazelisk bazel apt-get
 expect 0 '^bazelisk ran: test //\.\.\.$' "$work/tree/bazelw" test //...
-machine go gcc bazel apt-get
+machine go gcc g++ bazel apt-get
 expect 0 '^bazel ran: build //x --config=y$' "$work/tree/bazelw" build //x --config=y
-machine gcc bazelisk
+machine gcc g++ bazelisk
 expect 1 'missing on this machine: Go .*Nothing was downloaded' "$work/tree/bazelw" version
 machine go bazelisk
 expect 1 'missing on this machine: a C and C\+\+ compiler' "$work/tree/bazelw" version
 machine bazelisk
 expect 1 'Go .*; a C and C\+\+ compiler' "$work/tree/bazelw" version
-machine go gcc bazelisk
+machine go gcc g++ bazelisk
 expect 1 'the C compiler that CC names \(icc\)' CC="icc -m64" "$work/tree/bazelw" version
-machine go clang bazelisk
+machine go gcc bazelisk
+expect 1 'missing on this machine: a C and C\+\+ compiler' "$work/tree/bazelw" version
+machine go gcc g++ bazelisk
+expect 1 'Go 1\.26\.0 or newer .*go on PATH is 1\.19\.8' GO_SAYS=go1.19.8 "$work/tree/bazelw" version
+machine go clang clang++ bazelisk
 expect 0 '^bazelisk ran' "$work/tree/bazelw" version
-machine go gcc
+machine go gcc g++
 expect 1 'Install Bazelisk .*fetches Bazel 7\.7\.1' "$work/tree/bazelw" version
 
 # With apt-get the private set-up is tried; each way it can end early is a message, and leaves no prefix.
-machine go gcc apt-get
+machine go gcc g++ apt-get
 expect 1 'needs dpkg-deb' "$work/tree/bazelw" version
-machine go gcc apt-get dpkg-deb
+machine go gcc g++ apt-get dpkg-deb
 expect 1 'names no Debian mirror' "$work/tree/bazelw" version
+: >"$work/keyring"
+expect 1 'could not read the index of Debian sid.*Check the network' SITE=mirror.invalid/debian UPDATE=100 \
+  MIOPEN_SHIM_DEBIAN_KEYRING="$work/keyring" "$work/tree/bazelw" version
+expect 1 'Debian sid has bazel-bootstrap of no version' SITE=mirror.invalid/debian \
+  MIOPEN_SHIM_DEBIAN_KEYRING="$work/keyring" "$work/tree/bazelw" version
 mkdir -p "$work/debs"
 expect 1 'has bazel-bootstrap .*needs 7\.7\.x.*MIOPEN_SHIM_DEB_DIR' MIOPEN_SHIM_DEB_DIR="$work/debs" "$work/tree/bazelw" version
 : >"$work/debs/bazel-bootstrap_8.0.1-1_amd64.deb"
@@ -90,10 +104,10 @@ fake=$(env -i PATH="$work/bin:$work/base" HOME="$work/home" bash -x "$work/tree/
 mkdir -p "$fake"
 printf '#!/bin/sh\necho "prefix ran: $*"\n' >"$fake/bazel"
 chmod +x "$fake/bazel"
-machine go gcc apt-get
+machine go gcc g++ apt-get
 expect 0 '^prefix ran: info$' "$work/tree/bazelw" info
 printf '# changed\n' >>"$work/tree/MODULE.bazel"
 expect 1 'needs dpkg-deb' "$work/tree/bazelw" info
 
 echo "$cases cases"
-((cases == 18))
+((cases == 22))

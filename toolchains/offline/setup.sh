@@ -13,6 +13,8 @@
 #
 # MIOPEN_SHIM_CACHE    where the prefix lives (default: $XDG_CACHE_HOME or ~/.cache, miopen_hipdnn_shim)
 # MIOPEN_SHIM_DEB_DIR  a folder with kept .deb files, used instead of the network
+# MIOPEN_SHIM_DEBIAN_MIRROR, MIOPEN_SHIM_DEBIAN_KEYRING  as for toolchains/rocm/debian_prefix.sh
+# MIOPEN_SHIM_BAZEL_SUITE  the suite to take Bazel from (default: sid)
 set -euo pipefail
 
 readonly want=7.7                # the series that MODULE.bazel, .bazelrc and the packages below fit
@@ -44,7 +46,7 @@ mkdir -p "$prefix" 2>/dev/null || die "cannot write $prefix." "Set MIOPEN_SHIM_C
 # ---------- which MODULE.bazel files, hence which registry
 
 # Every module of this repository that ./bazelw may be run in; the downstream example is one.
-module_files() { find "$workspace" -name MODULE.bazel -not -path "$here/*" -not -path '*/bazel-*' | LC_ALL=C sort; }
+module_files() { (cd "$workspace" && find . -name MODULE.bazel -not -path './toolchains/offline/*' | LC_ALL=C sort | while read -r file; do printf '%s\n' "$workspace/${file#./}"; done); }
 
 fingerprint() {
   {
@@ -99,8 +101,10 @@ wrong_bazel() {
 }
 
 fetch_debs() { # fetch_debs DIR: the .deb files into DIR, from the system's own mirror
-  local site keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$prefix/apt closure version
-  site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -E '/debian/?$' | LC_ALL=C sort -u | head -n 1 || true)
+  local site keyring=${MIOPEN_SHIM_DEBIAN_KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg} apt=$prefix/apt closure version
+  # Without --no-release-info it prints nothing on a machine whose lists were never fetched, as in a container.
+  site=${MIOPEN_SHIM_DEBIAN_MIRROR:-}
+  [[ -n $site ]] || site=$(apt-get indextargets --no-release-info --format '$(SITE)' 'Created-By: Packages' | grep -E '/debian/?$' | LC_ALL=C sort -u | head -n 1 || true)
   [[ -n $site ]] || die "apt-get names no Debian mirror in its sources." \
     "Install Bazelisk (https://github.com/bazelbuild/bazelisk) and run ./bazelw again, or set MIOPEN_SHIM_DEB_DIR."
   [[ -r $keyring ]] || die "no $keyring: install the package debian-archive-keyring."
@@ -110,7 +114,7 @@ fetch_debs() { # fetch_debs DIR: the .deb files into DIR, from the system's own 
   local options=(-qq -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o "Dir::State=$apt" -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status"
     -o "Dir::Cache=$apt/cache" -o "APT::Sandbox::User=$(id -un)" -o Acquire::Languages=none
-    -o Acquire::Retries=3)
+    -o Acquire::Retries=3 -o APT::Update::Error-Mode=any)
   say "reading the package index of Debian $suite"
   apt-get "${options[@]}" update >&2 || die "apt-get could not read the index of Debian $suite." \
     "Check the network, or set MIOPEN_SHIM_DEB_DIR to a folder with kept packages."

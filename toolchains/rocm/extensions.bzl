@@ -16,7 +16,8 @@ Every repository has the same targets:
   :layout    layout.json: where the loader, the libraries and the databases are. See the Go package
              toolchains/rocm/layout, which reads it. A ROCm is gigabytes: tests use it where it is, and depend on this
              file, which changes when the ROCm does.
-  :status.bzl  FOUND (bool), REASON (why not) and TRIED (the paths that were looked at)
+  :status.bzl  FOUND (bool), REASON (why not), TRIED (the paths that were looked at) and LIBRARY_PATH (the folders of the
+               ROCm's libraries, for miopen_shim(runpath))
 A target whose file the ROCm lacks is incompatible with every platform, so what depends on it is skipped.
 
 A root module's tag replaces the tag of the same name in the modules it depends on.
@@ -84,6 +85,8 @@ FOUND = {found}
 REASON = {reason}
 
 TRIED = {tried}
+
+LIBRARY_PATH = {library_path}
 '''
 
 def _first(rctx, prefix, names):
@@ -183,6 +186,7 @@ def _write(rctx, comment, kind, prefix, library, reason, tried, loader = None, p
         found = bool(library),
         reason = repr("" if library else reason),
         tried = repr(tried),
+        library_path = repr([str(library.dirname)] if library else []),
     ), executable = False)
     rctx.file("BUILD.bazel", _BUILD.format(
         comment = comment,

@@ -17,7 +17,7 @@ import (
 )
 
 type arguments struct {
-	Miopen string `placeholder:"LIB" help:"A stock libMIOpen.so.1 to use instead of the one that the target names." type:"existingfile"`
+	Miopen string `placeholder:"LIB" help:"A stock libMIOpen.so.1 to use instead of the one that the target names."`
 	Runs   int    `help:"Measured runs, after one that is not." default:"9"`
 }
 
@@ -37,7 +37,7 @@ func measure(args arguments) (*bar.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	library := args.Miopen
+	library := runfile.UserPath(args.Miopen)
 	if library == "" {
 		if library, err = runfile.Path("STOCK"); err != nil {
 			return nil, err

@@ -107,27 +107,30 @@ func (t *tally) addResult(label string, e *event) {
 	cases := 0
 	for _, output := range e.TestResult.Output {
 		if output.Name == "test.xml" {
-			cases = t.addCases(label, output.URI)
+			var err error
+			if cases, err = t.addCases(label, output.URI); err != nil {
+				t.failed = append(t.failed, fmt.Sprintf("%s (%v)", label, err))
+			}
 		}
 	}
 	switch {
 	case !ok && len(t.failed) == before:
 		t.failed = append(t.failed, label+" ("+e.TestResult.Status+")")
-	case ok && cases == 0:
+	case ok && cases == 0 && len(t.failed) == before:
 		t.passed++
 	}
 }
 
 // addCases counts the cases of a test.xml that has more than Bazel's own single placeholder, and returns how
 // many there were.
-func (t *tally) addCases(label, uri string) int {
+func (t *tally) addCases(label, uri string) (int, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
-		return 0
+		return 0, fmt.Errorf("its test.xml is not on this machine: %s", uri)
 	}
 	file, err := os.Open(u.Path)
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	defer file.Close()
 	type testCase struct {
@@ -143,7 +146,7 @@ func (t *tally) addCases(label, uri string) int {
 		} `xml:"testsuite"`
 	}
 	if err := xml.NewDecoder(file).Decode(&report); err != nil {
-		return 0
+		return 0, fmt.Errorf("%s: %w", u.Path, err)
 	}
 	count := 0
 	for _, suite := range report.Suites {
@@ -163,7 +166,7 @@ func (t *tally) addCases(label, uri string) int {
 			}
 		}
 	}
-	return count
+	return count, nil
 }
 
 // addAborted notes a target that Bazel did not finish. One that is skipped counts when it is a test; one that
