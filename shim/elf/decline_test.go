@@ -170,6 +170,12 @@ func TestUnsupportedAndCorruptObjects(t *testing.T) {
 		}, ".dynstr", "NUL"},
 		{"SONAME outside .dynstr", "", setDyn(stdelf.DT_SONAME, 1<<30), ".dynamic", "DT_SONAME: the name 0x40000000 is outside"},
 		{"NEEDED outside .dynstr", "", setDyn(stdelf.DT_NEEDED, 1<<62), ".dynamic", "DT_NEEDED: the name"},
+		{"DT_FILTER outside .dynstr", "", func(t *testing.T, b []byte) []byte {
+			e := dynEntry(t, b, stdelf.DT_PLTGOT)
+			le.PutUint64(e, uint64(stdelf.DT_FILTER))
+			le.PutUint64(e[8:], 1<<20)
+			return b
+		}, ".dynamic", "DT_FILTER: the name 0x100000 is outside"},
 		{"DT_RELAENT", "", setDyn(stdelf.DT_RELAENT, 16), ".dynamic", "DT_RELAENT is 16"},
 		{"DT_RELASZ odd", "", setDyn(stdelf.DT_RELASZ, 25), ".dynamic", "not a multiple"},
 		{"no DT_RELASZ", "", retag(stdelf.DT_RELASZ, stdelf.DT_DEBUG), ".dynamic", "one of DT_RELA and DT_RELASZ is missing"},

@@ -203,9 +203,12 @@ func readObject(src *source) (*object, error) {
 	return o, o.claims.apart(src, o.kept)
 }
 
-// names are the tags whose value is an offset into .dynstr.
+// names are the tags whose value is an offset into .dynstr. One outside it
+// would lead into what is appended.
 var names = map[stdelf.DynTag]bool{
 	stdelf.DT_NEEDED: true, stdelf.DT_SONAME: true, stdelf.DT_RPATH: true, stdelf.DT_RUNPATH: true,
+	stdelf.DT_AUXILIARY: true, stdelf.DT_FILTER: true,
+	stdelf.DT_AUDIT: true, stdelf.DT_DEPAUDIT: true, stdelf.DT_CONFIG: true,
 }
 
 // str is the name that an entry of .dynamic holds.
