@@ -107,7 +107,7 @@ def _miopen_shim_impl(ctx):
         at_run_time = [library, development_link]
         packaged = []
     else:
-        info = _split(ctx, cc_toolchain, features, stock, library, development_link, _api_header(public_headers), output)
+        info = _split(ctx, cc_toolchain, features, stock, library, development_link, public_headers, output)
 
         # The private library travels with the wrapper at run time, in the same directory, but has nothing for
         # the linker: an interface library that is an empty linker script adds neither names nor DT_NEEDED. It is in
@@ -135,7 +135,8 @@ def _miopen_shim_impl(ctx):
         ),
     ]
 
-def _split(ctx, cc_toolchain, features, stock, library, development_link, api_header, output):
+def _split(ctx, cc_toolchain, features, stock, library, development_link, public_headers, output):
+    api_header = _api_header(public_headers)
     private_library = output("libMIOpen_private.so.1")
     cxx = output("cxx/libMIOpen.so")
     headers = [output("include/miopen_private_rename.h"), output("include/miopen/miopen_hipdnn_shim.h")]
@@ -157,8 +158,20 @@ def _split(ctx, cc_toolchain, features, stock, library, development_link, api_he
     arguments.add("--cc", compiler)
     if cc_toolchain.sysroot:
         arguments.add("--cc-flag=--sysroot=" + cc_toolchain.sysroot)
+    inputs = [cc_toolchain.all_files]
     if api_header:
+        # The header is compiled, for the types of the entry points, with all that it includes.
         arguments.add("--header", api_header)
+        arguments.add_all(
+            depset(transitive = [
+                public_headers.includes,
+                public_headers.system_includes,
+                public_headers.external_includes,
+            ]),
+            before_each = "--include",
+        )
+        arguments.add_all(public_headers.defines, format_each = "--cc-flag=-D%s")
+        inputs.append(public_headers.headers)
     arguments.add_all(ctx.attr.runpath, format_each = "--runpath=%s")
     ctx.actions.run(
         arguments = [arguments],
@@ -168,7 +181,7 @@ def _split(ctx, cc_toolchain, features, stock, library, development_link, api_he
             variables = variables,
         ),
         executable = ctx.executable._tool,
-        inputs = depset([stock] + ([api_header] if api_header else []), transitive = [cc_toolchain.all_files]),
+        inputs = depset([stock], transitive = inputs),
         mnemonic = "MiopenSplit",
         outputs = [library, private_library, development_link, cxx, manifest, symbols] + headers,
         progress_message = "Splitting " + stock.short_path,
@@ -192,7 +205,7 @@ _miopen_shim = rule(
     doc = "Splits a MIOpen library and presents the wrapper as a C and C++ library. Use miopen_shim().",
     attrs = {
         "headers": attr.label(
-            doc = "MIOpen's headers, a cc_library. Without them no miopen_impl.h is made.",
+            doc = "MIOpen's headers and those that they include, a cc_library. Without them no miopen_impl.h is made, and traces have no durations.",
             providers = [CcInfo],
         ),
         "miopen": attr.label(

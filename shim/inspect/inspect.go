@@ -9,6 +9,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
 	"example.com/miopen_hipdnn_shim/shim/exports/opened"
@@ -75,8 +76,11 @@ type Undefined struct {
 	OtherNode string `json:"other_node,omitempty"`
 }
 
-// Bound reports whether the reference binds, or may stay unbound.
-func (u Undefined) Bound() bool { return u.File != "" || u.Weak }
+// Bound reports whether the reference binds, or may stay unbound. The references of a wrapper are weak too, so that it is
+// loaded with a private library that lacks a function; but it then refuses to work.
+func (u Undefined) Bound() bool {
+	return u.File != "" || u.Weak && !strings.HasSuffix(u.Name, exports.ImplSuffix)
+}
 
 // Holds reports whether every MIOpen reference binds.
 func (r Report) Holds() bool {

@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,8 +58,11 @@ func TestSplit(t *testing.T) {
 	wrapper := file(t, filepath.Join(out, "libMIOpen.so.1"))
 	require.Equal(t, "wrapper", wrapper.Form)
 	require.Empty(t, wrapper.Fingerprint)
-	require.Equal(t, "none", wrapper.Glibc.String())
-	require.Equal(t, []inspect.Needed{{Name: "libMIOpen_private.so.1", File: filepath.Join(out, "libMIOpen_private.so.1")}}, wrapper.Needed)
+	require.Equal(t, "2.17", wrapper.Glibc.String())
+	require.Len(t, wrapper.Needed, 2)
+	require.Equal(t, inspect.Needed{Name: "libMIOpen_private.so.1", File: filepath.Join(out, "libMIOpen_private.so.1")}, wrapper.Needed[0])
+	require.Equal(t, "libc.so.6", wrapper.Needed[1].Name)
+	require.True(t, wrapper.Holds())
 	require.Len(t, wrapper.Undefined, 9)
 	for _, u := range wrapper.Undefined {
 		require.Equal(t, filepath.Join(out, "libMIOpen_private.so.1"), u.File)
@@ -75,6 +79,21 @@ func TestSplit(t *testing.T) {
 	}, program.Undefined)
 	require.Equal(t, filepath.Join(filepath.Dir(library), "libMIOpen.so.1"), file(t, bin, filepath.Dir(library)).Undefined[0].File,
 		"LD_LIBRARY_PATH comes before RUNPATH")
+}
+
+// TestWrapperAlone: the wrapper's references are weak, so that it can refuse a private library that lacks some of them, but
+// none of them may be left over.
+func TestWrapperAlone(t *testing.T) {
+	dir := t.TempDir()
+	library := exportstest.Sample().Build(t, filepath.Join(dir, "stock"), "libMIOpen.so.1")
+	out := filepath.Join(dir, "out")
+	_, err := split.Split(t.Context(), split.Options{Library: library, Out: out})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(out, "libMIOpen_private.so.1")))
+	wrapper := file(t, filepath.Join(out, "libMIOpen.so.1"))
+	require.True(t, wrapper.Undefined[0].Weak)
+	require.False(t, wrapper.Undefined[0].Bound())
+	require.False(t, wrapper.Holds())
 }
 
 // TestWhatDoesNotBind are the failures of a real load: no such library, a name that only the private library has under

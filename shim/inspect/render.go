@@ -141,7 +141,7 @@ func (u Undefined) describe() string {
 		return u.File + " @ " + u.BoundNode
 	case u.Other != "":
 		return fmt.Sprintf("NOTHING: %s has it at node %s", u.Other, orNone(u.OtherNode))
-	case u.Weak:
+	case u.Bound():
 		return "nothing (weak)"
 	}
 	return "NOTHING"

@@ -3,6 +3,7 @@ package split
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,18 +11,20 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/miopen_hipdnn_shim/shim/runtime"
 	"example.com/miopen_hipdnn_shim/shim/stubgen"
 )
 
 // CompilerError says that the C compiler could not be run, or failed.
 type CompilerError struct {
+	Step    string // what it was to do
 	Command []string
 	Output  string // what it printed
 	Err     error
 }
 
 func (e *CompilerError) Error() string {
-	text := fmt.Sprintf("linking the wrapper with %q: %v", e.Command, e.Err)
+	text := fmt.Sprintf("%s with %q: %v", e.Step, e.Command, e.Err)
 	if e.Output != "" {
 		text += "\n" + e.Output
 	}
@@ -31,11 +34,27 @@ func (e *CompilerError) Error() string {
 // Unwrap returns the cause.
 func (e *CompilerError) Unwrap() error { return e.Err }
 
+// HeaderError says that the header that was given cannot be compiled, so that the signatures of the entry points are not
+// known.
+type HeaderError struct {
+	Header string
+	Err    *CompilerError
+}
+
+func (e *HeaderError) Error() string {
+	return fmt.Sprintf("%s does not compile as C++: name the folders of the headers that it includes with --include (those of "+
+		"HIP among them), and what it needs to be defined with --cc-flag; or split without --header, which leaves out "+
+		"miopen_impl.h and makes traces without durations\n%v", e.Header, e.Err)
+}
+
+// Unwrap returns the compiler's failure.
+func (e *HeaderError) Unwrap() error { return e.Err }
+
 // linkFlags are the options of the link, apart from files.
 func linkFlags(soname string) []string {
 	return []string{
 		"-shared",
-		// No start files and no libraries: nothing runs when the wrapper is loaded, and nothing ties it to a glibc.
+		// No start files, so that nothing runs when the wrapper is loaded, and no libraries but those that are listed.
 		"-nostdlib",
 		"-Wl,-soname," + soname,
 		// Full RELRO: all slots are filled when the library is loaded, and read-only from then on.
@@ -43,7 +62,7 @@ func linkFlags(soname string) []string {
 		// A host that dlopens and dlcloses MIOpen must not unmap stubs that other code has pointers to.
 		"-Wl,-z,nodelete",
 		"-Wl,-z,noexecstack",
-		// An implementation that the private library lacks is found now, not when a program starts.
+		// What neither the private library nor libc has is found now, not when a program starts.
 		"-Wl,-z,defs",
 		"-Wl,--build-id=sha1", // of the content, so it is the same in every run
 		"-Wl,--hash-style=gnu",
@@ -52,43 +71,94 @@ func linkFlags(soname string) []string {
 	}
 }
 
-// link assembles and links the wrapper, in two steps: a stand-in for the private library, and the wrapper against it. That
-// the wrapper fits the real one is checked afterwards.
+// link makes the wrapper, in three steps: a stand-in for the private library, the signatures if there is a header, and the
+// wrapper from them, the stubs and the run time. That the wrapper fits the real private library is checked afterwards.
 //
-// Sources come through standard input and the commands run in the caller's working directory, so that no temporary name
-// gets into the result and relative paths among the flags keep their meaning.
+// The commands run in the caller's working directory, so that relative paths among the flags keep their meaning. Sources
+// come through standard input or are files whose folder no option lets into the result, so that no temporary name does.
 func (s *splitter) link(ctx context.Context, wrapper string) error {
 	scratch, err := os.MkdirTemp("", "miopen-shim-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	script := filepath.Join(scratch, "stand-in.map")
-	if err := os.WriteFile(script, stubgen.StandInScript(s.api, s.lib.Nodes), 0o600); err != nil {
-		return err
+	write := func(name string, content []byte) (string, error) {
+		p := filepath.Join(scratch, name)
+		return p, os.WriteFile(p, content, 0o600)
 	}
-	standIn := filepath.Join(scratch, s.names.Private())
-	err = s.compile(ctx, stubgen.StandIn(s.api), script, standIn, []string{"-shared", "-nostdlib", "-Wl,-soname," + s.names.Private()})
+
+	script, err := write("stand-in.map", stubgen.StandInScript(s.api, s.lib.Nodes))
 	if err != nil {
 		return err
 	}
-	script = filepath.Join(scratch, "wrapper.map")
-	if err := os.WriteFile(script, stubgen.VersionScript(s.api, s.lib.Nodes), 0o600); err != nil {
+	standIn := filepath.Join(scratch, s.names.Private())
+	if err := s.compile(ctx, "linking a stand-in for "+s.names.Private(), stubgen.StandIn(s.api), slices.Concat(
+		[]string{"-shared", "-nostdlib", "-Wl,-soname," + s.names.Private()}, versionScript(script),
+		[]string{"-o", standIn, "-x", "assembler", "-"})); err != nil {
 		return err
 	}
-	return s.compile(ctx, stubgen.Assembly(s.api, Version), script, wrapper, linkFlags(s.names.Wrapper()),
+
+	units, err := runtime.Write(scratch)
+	if err != nil {
+		return err
+	}
+	var signatures string
+	if s.header == nil {
+		signatures, err = write("signatures.c", stubgen.UnknownSignatures(s.api))
+	} else {
+		signatures, err = s.signatures(ctx, scratch)
+	}
+	if err != nil {
+		return err
+	}
+
+	if script, err = write("wrapper.map", stubgen.VersionScript(s.api, s.lib.Nodes)); err != nil {
+		return err
+	}
+	return s.compile(ctx, "linking the wrapper", stubgen.Assembly(s.api, Version), slices.Concat(
+		runtime.CompileFlags(), []string{"-std=gnu11"}, linkFlags(s.names.Wrapper()), versionScript(script),
+		[]string{"-o", wrapper, "-x", "assembler", "-", "-x", "none"}, units, []string{signatures},
 		// The NEEDED entry has to stay whatever the compiler's default is.
-		"-Wl,--no-as-needed", standIn)
+		[]string{"-Wl,--no-as-needed", standIn, "-lc"}))
 }
 
-// compile makes a shared library from an assembler source. flags come after the caller's, libraries last.
-func (s *splitter) compile(ctx context.Context, source []byte, script, out string, flags []string, libraries ...string) error {
-	args := slices.Concat(s.Compiler[1:], s.CompilerFlags, flags, []string{
-		"-Xlinker", "--version-script", "-Xlinker", script, // -Wl would split a path at commas
-		"-o", out, "-x", "assembler", "-", "-x", "none",
-	}, libraries)
-	cmd := exec.CommandContext(ctx, s.Compiler[0], args...)
-	cmd.Stdin = bytes.NewReader(source)
+// signatures compiles the unit with the signatures against the header, and returns the object.
+func (s *splitter) signatures(ctx context.Context, scratch string) (string, error) {
+	source := filepath.Join(scratch, "signatures.cpp")
+	if err := os.WriteFile(source, stubgen.Signatures(s.api, s.header), 0o600); err != nil {
+		return "", err
+	}
+	object := filepath.Join(scratch, "signatures.o")
+	args := slices.Concat(runtime.CompileFlags(), []string{
+		"-std=gnu++17",
+		// What MIOpen's own headers want, and the part of them that is for C++ only.
+		"-D__HIP_PLATFORM_AMD__", "-DMIOPEN_BETA_API",
+	})
+	for _, dir := range s.Include {
+		args = append(args, "-I", dir)
+	}
+	// The header includes its neighbours as <miopen/...>.
+	if dir := filepath.Dir(s.Header); filepath.Base(dir) == "miopen" {
+		args = append(args, "-I", filepath.Dir(dir))
+	}
+	args = append(args, "-include", s.Header, "-c", "-o", object, "-x", "c++", source)
+	err := s.compile(ctx, "compiling the signatures", nil, args)
+	var failed *CompilerError
+	if errors.As(err, &failed) {
+		return "", &HeaderError{Header: s.Header, Err: failed}
+	}
+	return object, err
+}
+
+// versionScript returns the options that make the linker read a version script.
+func versionScript(path string) []string {
+	return []string{"-Xlinker", "--version-script", "-Xlinker", path} // -Wl would split a path at commas
+}
+
+// compile runs the compiler. args come after the caller's.
+func (s *splitter) compile(ctx context.Context, step string, stdin []byte, args []string) error {
+	cmd := exec.CommandContext(ctx, s.Compiler[0], slices.Concat(s.Compiler[1:], s.CompilerFlags, args)...)
+	cmd.Stdin = bytes.NewReader(stdin)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // messages in one language
@@ -96,7 +166,7 @@ func (s *splitter) compile(ctx context.Context, source []byte, script, out strin
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &CompilerError{Command: cmd.Args, Output: trimOutput(output.Bytes()), Err: err}
+		return &CompilerError{Step: step, Command: cmd.Args, Output: trimOutput(output.Bytes()), Err: err}
 	}
 	return nil
 }

@@ -41,8 +41,12 @@ type Options struct {
 	// RunPath is the DT_RUNPATH of the private library, one folder an element; nil keeps that of Library, and a single
 	// empty element removes it.
 	RunPath []string
-	// Header is the miopen.h that belongs to Library. Without it no miopen_impl.h is written.
+	// Header is the miopen.h that belongs to Library. Without it no miopen_impl.h is written, and the wrapper knows no
+	// signature: its traces have no durations, and all that it refuses, it refuses with a status.
 	Header string
+	// Include are the folders in which Header finds what it includes, in order; if Header is in a folder named miopen, the
+	// folder above that comes after them.
+	Include []string
 	// Compiler is the C compiler and its leading arguments; empty means cc. It must understand GCC's options, and assemble
 	// and link for x86-64. A name without a slash is looked up in PATH.
 	Compiler []string
@@ -76,8 +80,8 @@ type input struct {
 
 // Split does the whole. The error is an *exports.ReadError for an input that cannot be read, a *publish.ForeignError for a
 // destination that is not the split's, one of the errors of exports.Library.API or a *layout.SONAMEError for a library
-// that cannot be split, an *elf.EditError, a *CompilerError, a *CheckError, ctx's error, or one of the operating system
-// about the destination.
+// that cannot be split, an *elf.EditError, a *CompilerError or *HeaderError, a *CheckError, ctx's error, or one of the
+// operating system about the destination.
 func Split(ctx context.Context, o Options) (Result, error) {
 	if len(o.Compiler) == 0 {
 		o.Compiler = []string{"cc"}
@@ -339,7 +343,7 @@ func (s *splitter) finish() error {
 func (s *splitter) warnings() []string {
 	var out []string
 	if s.header == nil {
-		out = append(out, fmt.Sprintf("no header was given: %s is not written", layout.ImplHeader))
+		out = append(out, fmt.Sprintf("no header was given: %s is not written, and traces have no durations", layout.ImplHeader))
 	} else if len(s.manifest.Undeclared) == len(s.api.Names()) {
 		out = append(out, fmt.Sprintf("%s declares none of the entry points of %s: %s is empty", s.Header, s.Library, layout.ImplHeader))
 	}

@@ -1,5 +1,7 @@
-// Package stubgen writes the sources that make a wrapper from a library's exports: assembly stubs, version script, the
-// two headers for consumers of the private library, and Debian's symbols file.
+// Package stubgen writes the sources that make a wrapper from a library's exports: assembly stubs and tables, the unit
+// from which the compiler learns the signatures, version script, the two headers for consumers of the private library,
+// and Debian's symbols file. What the stubs jump to when they do not pass a call on is written by hand, in package
+// runtime.
 //
 // It turns data into text: it opens no file and runs no compiler. The same input gives the same bytes, sorted in byte
 // order, without dates or paths. It needs no prototypes, because a stub hands every register and the stack on as they
@@ -26,65 +28,6 @@ var ShimHeader []byte
 
 // internalPrefix starts the assembler names that only carry a .symver directive.
 const internalPrefix = "__miopen_shim_"
-
-// StubCode is the machine code of a stub: ENDBR64, then JMP through the 32-bit displacement that follows, relative to
-// the end of the instruction, to the slot of the global offset table that holds the address of the implementation.
-var StubCode = []byte{0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25}
-
-// Assembly returns the wrapper's source for the GNU assembler, x86-64. version is what VersionFunction returns.
-//
-// A stub is one jump through the global offset table, which the linker option -z now makes read-only after relocation;
-// there is no procedure linkage table and no code pointer that stays writable.
-func Assembly(api exports.API, version string) []byte {
-	var b strings.Builder
-	b.WriteString("\t.text\n")
-	for i, e := range api.Entries {
-		def, impl := e.Name, e.Name+exports.ImplSuffix
-		if e.Hidden {
-			// Not the default version of its name: another definition may have the name, so both the stub and its target
-			// get an assembler name of their own, which .symver binds to the version.
-			def, impl = fmt.Sprintf("%sdef_%d", internalPrefix, i), fmt.Sprintf("%sref_%d", internalPrefix, i)
-			fmt.Fprintf(&b, "\n\t.symver\t%s, %s@%s\n", def, e.Name, e.Node)
-			fmt.Fprintf(&b, "\t.symver\t%s, %s%s@%s", impl, e.Name, exports.ImplSuffix, e.Node)
-		}
-		binding := "globl"
-		if e.Weak {
-			binding = "weak"
-		}
-		writeFunction(&b, binding, def, fmt.Sprintf("jmp\t*%s@GOTPCREL(%%rip)", impl))
-	}
-	writeFunction(&b, "globl", VersionFunction, "leaq\t.Lversion(%rip), %rax", "ret")
-	fmt.Fprintf(&b, `
-	.section	.rodata.str1.1, "aMS", @progbits, 1
-.Lversion:
-	.asciz	%q
-
-	# The code is marked for indirect branch tracking and shadow stacks: entries start with ENDBR64 and nothing returns
-	# to a changed address. NT_GNU_PROPERTY_TYPE_0 with GNU_PROPERTY_X86_FEATURE_1_AND = IBT | SHSTK.
-	.section	.note.gnu.property, "a", @note
-	.p2align	3
-	.long	4
-	.long	16
-	.long	5
-	.asciz	"GNU"
-	.long	0xc0000002
-	.long	4
-	.long	3
-	.long	0
-
-	.section	.note.GNU-stack, "", @progbits
-`, version)
-	return []byte(b.String())
-}
-
-// writeFunction writes one function, aligned so that no stub straddles a cache line.
-func writeFunction(b *strings.Builder, binding, name string, body ...string) {
-	fmt.Fprintf(b, "\n\t.p2align\t4\n\t.%s\t%s\n\t.type\t%s, @function\n%s:\n\t.cfi_startproc\n\tendbr64\n", binding, name, name, name)
-	for _, line := range body {
-		fmt.Fprintf(b, "\t%s\n", line)
-	}
-	fmt.Fprintf(b, "\t.cfi_endproc\n\t.size\t%s, .-%s\n", name, name)
-}
 
 // VersionScript returns the linker's version script. nodes are all nodes of the stock library, those without an entry
 // point included: a program that was linked against the stock library may require any of them from the file of that

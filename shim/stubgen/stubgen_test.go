@@ -1,6 +1,7 @@
 package stubgen_test
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
 	"example.com/miopen_hipdnn_shim/shim/exports/exportstest"
+	"example.com/miopen_hipdnn_shim/shim/runtime"
 	"example.com/miopen_hipdnn_shim/shim/stubgen"
 	"example.com/miopen_hipdnn_shim/shim/stubgen/header"
 )
@@ -33,7 +35,8 @@ func TestDeterminism(t *testing.T) {
 	require.NoError(t, err)
 	all := func() string {
 		impl, undeclared := stubgen.ImplHeader(api, h)
-		return fmt.Sprintf("%s%s%s%s%s%q", stubgen.Assembly(api, "1.2.3"), stubgen.VersionScript(api, nodes),
+		return fmt.Sprintf("%s%s%s%s%s%s%s%q", stubgen.Assembly(api, "1.2.3"), stubgen.Signatures(api, h),
+			stubgen.UnknownSignatures(api), stubgen.VersionScript(api, nodes),
 			stubgen.RenameHeader(api), stubgen.DebianSymbols(api, nodes, "libMIOpen.so.1"), impl, undeclared)
 	}
 	first := all()
@@ -48,7 +51,7 @@ func TestOrder(t *testing.T) {
 		text    []byte
 		pattern string
 	}{
-		"stubs":   {stubgen.Assembly(api, "1.2.3"), `(?m)^(miopen\w+):$`},
+		"stubs":   {stubgen.Assembly(api, "1.2.3"), `(?m)^(miopen\w+):\n\t\.cfi_startproc$`},
 		"renames": {stubgen.RenameHeader(api), `(?m)^#define (miopen\w+) miopen\w+_impl$`},
 		"symbols": {stubgen.DebianSymbols(api, nodes, "libMIOpen.so.1"), `(?m)^ (miopen\w+)@MIOPEN_HIP_[12] 0$`},
 	} {
@@ -100,15 +103,19 @@ func TestStubs(t *testing.T) {
 	source := exportstest.Write(t, filepath.Join(dir, "w.s"), string(stubgen.Assembly(api, "1.2.3")))
 	script := exportstest.Write(t, filepath.Join(dir, "w.map"), string(stubgen.VersionScript(api, nodes)))
 	out := filepath.Join(dir, "w.so")
-	exportstest.Compile(t, "-shared", "-nostdlib", "-o", out, source, "-Wl,--version-script="+script)
+	units, err := runtime.Write(dir)
+	require.NoError(t, err)
+	units = append(units, source, exportstest.Write(t, filepath.Join(dir, "signatures.c"), string(stubgen.UnknownSignatures(api))))
+	flags := append(runtime.CompileFlags(), "-shared", "-nostdlib", "-o", out, "-Wl,--version-script="+script)
+	exportstest.Compile(t, append(append(flags, units...), "-lc")...)
 	lib, err := exports.Read(out)
 	require.NoError(t, err)
 	shim := lib.OfKind(exports.KindShim)
 	require.Len(t, shim, 1)
 	require.Equal(t, stubgen.VersionFunction, shim[0].Name)
 	for _, e := range lib.OfKind(exports.KindAPI) {
-		require.Zero(t, e.Address%16, e.Name)
-		require.EqualValues(t, len(stubgen.StubCode)+4, e.Size, e.Name)
+		require.Zero(t, e.Address%32, e.Name)
+		require.EqualValues(t, stubgen.StubSize, e.Size, e.Name)
 		require.Equal(t, e.Name == "miopenWeak", e.Weak, e.Name)
 	}
 	got, err := lib.API()
@@ -124,15 +131,7 @@ int main(void) { return puts(miopenHipdnnShimVersion()) < 0; }
 `)
 	exportstest.Compile(t, "-std=c89", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", filepath.Join(dir, "include"), "-o", program, main, out,
 		"-Wl,--allow-shlib-undefined,--unresolved-symbols=ignore-in-shared-libs")
-	// Lazy binding is off for the slots of the stubs, so they have to be defined for the run.
-	var stand strings.Builder
-	for _, n := range api.Names() {
-		fmt.Fprintf(&stand, "void %s_impl(void) {}\n", n)
-	}
-	implementations := exportstest.Write(t, filepath.Join(dir, "i.c"), stand.String())
-	preload := filepath.Join(dir, "i.so")
-	exportstest.Compile(t, "-shared", "-fPIC", "-o", preload, implementations)
-	require.Equal(t, "1.2.3\n", exportstest.Run(t, []string{"LD_PRELOAD=" + preload, "LD_LIBRARY_PATH=" + dir}, program))
+	require.Equal(t, "1.2.3\n", exportstest.Run(t, []string{"LD_LIBRARY_PATH=" + dir}, program))
 }
 
 // headers writes all headers for the sample below dir/include and returns the flags that find them.
@@ -224,4 +223,116 @@ int call(void) { return miopenAlpha(1); }
 		require.Error(t, err, what)
 		require.Contains(t, output, "use one of them in a translation unit", what)
 	}
+}
+
+// TestSignatures compiles the unit with the signatures and looks at the table that the compiler made.
+func TestSignatures(t *testing.T) {
+	api, _ := sample(t, exportstest.Sample())
+	table := func(t *testing.T, text string, flags ...string) (map[string][2]byte, string) {
+		t.Helper()
+		dir := t.TempDir()
+		_, err := runtime.Write(dir)
+		require.NoError(t, err)
+		h, err := header.Parse([]byte(text))
+		require.NoError(t, err)
+		unit := exportstest.Write(t, filepath.Join(dir, "s.cpp"), string(stubgen.Signatures(api, h)))
+		object := filepath.Join(dir, "s.o")
+		args := append(runtime.CompileFlags(), "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-c", "-o", object,
+			"-include", exportstest.Write(t, filepath.Join(dir, "h.h"), text), unit)
+		if output, err := exportstest.TryCompile(append(args, flags...)...); err != nil {
+			return nil, output
+		}
+		f, err := elf.Open(object)
+		require.NoError(t, err)
+		defer f.Close()
+		symbols, err := f.Symbols()
+		require.NoError(t, err)
+		i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "miopen_shim_signatures" })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, elf.STV_HIDDEN, elf.ST_VISIBILITY(symbols[i].Other))
+		section := f.Sections[symbols[i].Section]
+		require.Zero(t, section.Flags&elf.SHF_WRITE, "the table is constant data")
+		data, err := section.Data()
+		require.NoError(t, err)
+		data = data[symbols[i].Value:][:symbols[i].Size]
+		require.Len(t, data, 2*len(api.Entries))
+		out := map[string][2]byte{}
+		for i, e := range api.Entries {
+			out[e.Name] = [2]byte(data[2*i:])
+		}
+		require.Nil(t, f.Section(".init_array"), "nothing is computed when the library is loaded")
+		return out, ""
+	}
+	const status, text, zero, unknown = 0, 1, 2, 0xff
+	got, output := table(t, exportstest.Header, "-DMIOPEN_BETA_API")
+	require.Empty(t, output)
+	require.Equal(t, map[string][2]byte{
+		"miopenAlpha": {0, status}, "miopenBeta": {1, zero}, "miopenTake": {0, status}, "miopenWeak": {0, status},
+		"miopenNewer": {0, status}, "miopenBare": {unknown, status}, "miopenHiddenGetMode": {unknown, status},
+		"miopenOpens": {unknown, status}, "miopen_lower_init": {unknown, status},
+	}, got)
+	// Without the macro the declaration is not there.
+	got, _ = table(t, exportstest.Header)
+	require.Equal(t, [2]byte{unknown, status}, got["miopenNewer"])
+
+	got, output = table(t, `extern "C" {
+enum E { e };
+struct S;
+const char *miopenAlpha(E, bool, char, short, long, S *, unsigned);
+void miopenBare(float, float, float, float, float, float, float, float, float, double, int, int, int, int, int, int, int) noexcept;
+E miopenBeta(int, ...);
+S *miopenHiddenGetMode(void (*)(int), const int *, S &, int, int, int);
+#if defined(ONE)
+int miopenTake(int);
+#endif
+#if defined(ONE) || defined(TWO)
+int miopenTake(int);
+#endif
+float miopenWeak(double);
+}
+`, "-DONE")
+	require.Empty(t, output)
+	require.Equal(t, map[string][2]byte{
+		"miopenAlpha": {1, text}, "miopenBare": {3, zero}, "miopenBeta": {unknown, status}, "miopenHiddenGetMode": {0, zero},
+		"miopenTake": {0, status}, "miopenWeak": {0, zero}, "miopenNewer": {unknown, status}, "miopenOpens": {unknown, status},
+		"miopen_lower_init": {unknown, status},
+	}, got)
+	// What the trampoline does not keep is refused: it would arrive changed.
+	for _, declaration := range []string{
+		"struct S { int a; }; int miopenAlpha(S);", "int miopenAlpha(long double);", "int miopenAlpha(__int128);",
+		"typedef float V __attribute__((vector_size(32))); int miopenAlpha(V);", "struct S { long a[9]; }; S miopenAlpha(void);",
+		"long double miopenAlpha(void);", "int miopenAlpha(_Complex double);",
+	} {
+		_, output := table(t, "extern \"C\" { "+declaration+" }\n")
+		require.Contains(t, output, "the wrapper does not keep its registers", declaration)
+	}
+}
+
+func TestDecodeStub(t *testing.T) {
+	code := []byte{
+		0xf3, 0x0f, 0x1e, 0xfa,
+		0x80, 0x3d, 0xf5, 0x0f, 0, 0, 1, // 0x1000 + 11 + 0xff5
+		0x75, 6,
+		0xff, 0x25, 0xed, 0x1f, 0, 0, // 0x1000 + 19 + 0x1fed
+		0x41, 0xbb, 7, 1, 0, 0,
+		0xe9, 0xe2, 0xff, 0xff, 0xff, // 0x1000 + 30 - 30
+	}
+	s, err := stubgen.DecodeStub(0x1000, code)
+	require.NoError(t, err)
+	require.Equal(t, stubgen.Stub{State: 0x2000, Slot: 0x3000, Index: 0x107, Slow: 0x1000}, s)
+	// Every byte that is no displacement or index is looked at.
+	free := map[int]bool{}
+	for _, r := range [][2]int{{6, 10}, {15, 19}, {21, 25}, {26, 30}} {
+		for i := r[0]; i < r[1]; i++ {
+			free[i] = true
+		}
+	}
+	for i := range code {
+		damaged := slices.Clone(code)
+		damaged[i] ^= 0x10
+		_, err := stubgen.DecodeStub(0x1000, damaged)
+		require.Equal(t, free[i], err == nil, "byte %d", i)
+	}
+	_, err = stubgen.DecodeStub(0x1000, code[:len(code)-1])
+	require.Error(t, err)
 }

@@ -36,10 +36,16 @@ type cli struct {
 	Split   splitCommand   `cmd:"" help:"Make the wrapper and the private library from a MIOpen library."`
 	Verify  verifyCommand  `cmd:"" help:"Check a split against the library that it was made from."`
 	Inspect inspectCommand `cmd:"" help:"Show what libraries and programs need and export, and where their MIOpen names bind."`
+	Trace   traceCommand   `cmd:"" help:"Show which entry points were called, when, and for how long: of a program that is run, or of an earlier run."`
 	Version versionCommand `cmd:"" help:"Print the version of this program and exit."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version of this program and exit."`
 }
+
+// usageError is wrong usage that shows only when a command is at work.
+type usageError struct{ reason string }
+
+func (e *usageError) Error() string { return e.reason }
 
 // errDoesNotHold ends a command whose findings were printed already.
 var errDoesNotHold = errors.New("does not hold")
@@ -78,6 +84,9 @@ func run(ctx context.Context, args []string, env environment) (status int) {
 		return exitUsage
 	}
 	err = k.Run()
+	if program := programStatus(0); errors.As(err, &program) {
+		return int(program)
+	}
 	status = exitStatus(err)
 	if err != nil && !errors.Is(err, errDoesNotHold) {
 		fmt.Fprintf(env.Stderr, "miopen-shim: %v\n", err)
@@ -88,12 +97,13 @@ func run(ctx context.Context, args []string, env environment) (status int) {
 func exitStatus(err error) int {
 	var (
 		foreign *publish.ForeignError
+		usage   *usageError
 		read    *exports.ReadError
 	)
 	switch {
 	case err == nil:
 		return exitHolds
-	case errors.As(err, &foreign):
+	case errors.As(err, &foreign), errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &read):
 		return exitUnreadable

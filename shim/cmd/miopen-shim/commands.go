@@ -21,7 +21,8 @@ type splitCommand struct {
 	In      string   `required:"" placeholder:"LIB" help:"The stock libMIOpen.so.1, or a private library whose names were changed when it was compiled (-DMIOPEN_BUILDING_PRIVATE -include miopen_private_rename.h). It is only read."`
 	Out     string   `required:"" placeholder:"DIR" help:"The folder of the result: missing, empty, or an earlier result, which is replaced when the new one is complete."`
 	RunPath []string `name:"runpath" sep:"none" placeholder:"P" help:"Folder in which the private library looks for its dependencies, instead of its own RUNPATH; repeatable. $ORIGIN is the private library's folder. An empty P removes the RUNPATH."`
-	Header  string   `placeholder:"H" help:"The miopen/miopen.h that belongs to the library. With it include/miopen/miopen_impl.h is written."`
+	Header  string   `placeholder:"H" help:"The miopen/miopen.h that belongs to the library. With it include/miopen/miopen_impl.h is written, and traces have durations. It is compiled as C++."`
+	Include []string `short:"I" name:"include" sep:"none" placeholder:"DIR" help:"Folder of headers that H includes, HIP's for example; repeatable. If H is in a folder miopen, the one above it is searched last."`
 	CC      string   `name:"cc" placeholder:"CC" help:"C compiler that assembles and links the wrapper; GCC, Clang or one that takes their options. Default: the variable CC, else cc."`
 	Quiet   bool     `help:"Print errors only."`
 	CCFlags []string `name:"cc-flag" sep:"none" placeholder:"F" help:"Further argument of the compiler; repeatable. Write --cc-flag=-mfoo."`
@@ -52,7 +53,7 @@ func (c splitCommand) Run(ctx context.Context, env environment) error {
 	}
 	start := time.Now()
 	r, err := split.Split(ctx, split.Options{
-		Library: c.In, Out: c.Out, RunPath: c.RunPath, Header: c.Header, Compiler: compiler, CompilerFlags: c.CCFlags,
+		Library: c.In, Out: c.Out, RunPath: c.RunPath, Header: c.Header, Include: c.Include, Compiler: compiler, CompilerFlags: c.CCFlags,
 	})
 	if err != nil {
 		return err

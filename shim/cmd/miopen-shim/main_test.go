@@ -102,6 +102,14 @@ func TestStatusDoesNotHold(t *testing.T) {
 	require.Contains(t, stderr, "exit status 1")
 	_, stderr = requireStatus(t, 1, "split", "--in", filepath.Join(out, "libMIOpen.so.1"), "--out", filepath.Join(dir, "x"))
 	require.Contains(t, stderr, "already split")
+	needy := exportstest.Write(t, filepath.Join(dir, "needy.h"), "#include <hip/hip_types.h>\n"+exportstest.Header)
+	include := filepath.Join(dir, "include")
+	exportstest.Write(t, filepath.Join(include, "hip", "hip_types.h"), "typedef int hipType;\n")
+	_, stderr = requireStatus(t, 1, "split", "--in", library, "--out", filepath.Join(dir, "x"), "--header", needy)
+	require.Contains(t, stderr, "does not compile as C++: name the folders of the headers that it includes with --include")
+	requireStatus(t, 0, "split", "--in", library, "--out", filepath.Join(dir, "x"), "--header", needy, "-I", include)
+	requireStatus(t, 0, "split", "--in", library, "--out", filepath.Join(dir, "x"), "--header", needy, "--include", filepath.Join(dir, "none"),
+		"--include", include)
 	other := exportstest.Library{Source: `extern "C" int other(void) { return 1; }`, SONAME: "libother.so"}.Build(t, dir, "libother.so")
 	_, stderr = requireStatus(t, 1, "split", "--in", other, "--out", filepath.Join(dir, "x"))
 	require.Contains(t, stderr, "exports no function named miopen*")
@@ -163,7 +171,7 @@ func TestHelp(t *testing.T) {
 	stdout, _ := requireStatus(t, 0, "-h")
 	require.Contains(t, stdout, "Exit status: 0")
 	stdout, _ = requireStatus(t, 0, "split", "-h")
-	for _, text := range []string{"--in=LIB", "--out=DIR", "--runpath=P", "--header=H", "--cc=CC", "--cc-flag=F", "manifest.json"} {
+	for _, text := range []string{"--in=LIB", "--out=DIR", "--runpath=P", "--header=H", "--include=DIR", "--cc=CC", "--cc-flag=F", "manifest.json"} {
 		require.Contains(t, stdout, text)
 	}
 }

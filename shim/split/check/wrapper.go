@@ -3,12 +3,12 @@ package check
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
-	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
 	"example.com/miopen_hipdnn_shim/shim/exports/dynobj"
+	"example.com/miopen_hipdnn_shim/shim/runtime"
 	"example.com/miopen_hipdnn_shim/shim/split/layout"
 	"example.com/miopen_hipdnn_shim/shim/stubgen"
 )
@@ -17,6 +17,7 @@ import (
 const (
 	MaxWrapperSize = 200_000 // bytes
 	wrapperRunPath = "$ORIGIN"
+	libc           = "libc.so.6"
 )
 
 // MaxWrapperGlibc is the newest glibc that a wrapper may need: that of the oldest distribution in use (2012).
@@ -34,6 +35,8 @@ const (
 	WrapperAdditions   = "wrapper: additions"    // nothing else but its own additions
 	WrapperNodes       = "wrapper: version nodes"
 	WrapperBindings    = "wrapper: bindings" // each stub jumps to its own _impl in the private library, at the node
+	WrapperImports     = "wrapper: imports"  // nothing else comes from outside but a few functions of libc
+	WrapperPairing     = "wrapper: pairing"  // the layout that it expects is that of the private library
 	WrapperIdentity    = "wrapper: identity" // SONAME, NEEDED, RUNPATH
 	WrapperHardening   = "wrapper: hardening"
 	WrapperStartUp     = "wrapper: start-up" // no code runs when it is loaded
@@ -52,11 +55,14 @@ func Wrapper(stock Stock, names layout.Layout, wrapper, private *dynobj.Object) 
 	if err != nil {
 		return nil, err
 	}
+	stubs := findStubs(stock, wrapper)
 	return Report{
 		entryPoints(stock, lib),
 		additions(lib),
 		nodes(stock, lib),
-		bindings(stock, names, wrapper, relocs, private),
+		bindings(stock, names, wrapper, stubs, relocs, private),
+		imports(wrapper, relocs),
+		pairing(wrapper, private),
 		identity(names, lib),
 		hardening(wrapper, relocs),
 		startUp(wrapper),
@@ -119,19 +125,49 @@ func nodes(stock Stock, lib *exports.Library) Result {
 // versioned is a name at a node.
 type versioned struct{ name, node string }
 
+// stub is the code of one entry point, or why it is none.
+type stub struct {
+	stubgen.Stub
+	err error
+}
+
+// findStubs decodes the stubs of those entry points that the wrapper has.
+func findStubs(stock Stock, w *dynobj.Object) map[versioned]stub {
+	found := map[versioned]stub{}
+	for _, s := range w.Symbols {
+		if s.Exported() {
+			found[versioned{s.Name, s.Node}] = decodeStub(w, s.Value)
+		}
+	}
+	stubs := map[versioned]stub{}
+	for _, e := range stock.API.Entries {
+		key := versioned{e.Name, e.Node}
+		if s, ok := found[key]; ok { // the check of the entry points reports the others
+			stubs[key] = s
+		}
+	}
+	return stubs
+}
+
+func decodeStub(w *dynobj.Object, address uint64) stub {
+	code, err := w.Contents("stub", address, stubgen.StubSize)
+	if err != nil {
+		return stub{err: err}
+	}
+	s, err := stubgen.DecodeStub(address, code)
+	return stub{s, err}
+}
+
 // bindings follows every stub: from its code to the slot, from the slot to its relocation, from there to the symbol, and
-// from the symbol's name and node to the function in the private library.
-func bindings(stock Stock, names layout.Layout, w *dynobj.Object, relocs []dynobj.Reloc, private *dynobj.Object) Result {
+// from the symbol's name and node to the function in the private library. All stubs have to look at one state word, to
+// have one slow path, and to tell it their own index.
+func bindings(
+	stock Stock, names layout.Layout, w *dynobj.Object, stubs map[versioned]stub, relocs []dynobj.Reloc, private *dynobj.Object,
+) Result {
 	r := Result{Name: WrapperBindings}
 	slots := map[uint64]dynobj.Reloc{}
 	for _, rel := range relocs {
 		slots[rel.Offset] = rel
-	}
-	stubs := map[versioned]dynobj.Symbol{}
-	for _, s := range w.Symbols {
-		if s.Exported() {
-			stubs[versioned{s.Name, s.Node}] = s
-		}
 	}
 	implementations := map[versioned]dynobj.Symbol{}
 	for _, s := range private.Symbols {
@@ -139,60 +175,149 @@ func bindings(stock Stock, names layout.Layout, w *dynobj.Object, relocs []dynob
 			implementations[versioned{s.Name, s.Node}] = s
 		}
 	}
-	for _, e := range stock.API.Entries {
-		stub, ok := stubs[versioned{e.Name, e.Node}]
+	var first *stubgen.Stub
+	for i, e := range stock.API.Entries {
+		s, ok := stubs[versioned{e.Name, e.Node}]
 		if !ok {
-			continue // the check of the entry points reports it
+			continue
 		}
 		r.Compared++
-		slot, err := stubSlot(w, stub)
-		if err != nil {
-			r.finding("%s: %v", e.Name, err)
+		if s.err != nil {
+			r.finding("%s: %v", e.Name, s.err)
 			continue
 		}
-		rel, ok := slots[slot]
+		if first == nil {
+			first = &s.Stub
+			r.state(w, s.State)
+			r.slowPath(w, s.Slow)
+		}
+		if s.State != first.State || s.Slow != first.Slow {
+			r.finding("%s: looks at the state at %#x and has its slow path at %#x, others have %#x and %#x",
+				e.Name, s.State, s.Slow, first.State, first.Slow)
+		}
+		if int(s.Index) != i {
+			r.finding("%s: is number %d, its stub says %d", e.Name, i, s.Index)
+		}
+		rel, ok := slots[s.Slot]
 		if !ok {
-			r.finding("%s: jumps through %#x, which no relocation fills", e.Name, slot)
+			r.finding("%s: jumps through %#x, which no relocation fills", e.Name, s.Slot)
 			continue
 		}
-		delete(slots, slot)
+		delete(slots, s.Slot)
 		target := w.Symbols[rel.Symbol]
 		want := e.Name + exports.ImplSuffix
 		switch {
-		case rel.Type != elf.R_X86_64_GLOB_DAT && rel.Type != elf.R_X86_64_JMP_SLOT || rel.Addend != 0:
+		case rel.Type != elf.R_X86_64_64 || rel.Addend != 0:
 			r.finding("%s: its slot has relocation %v with addend %d", e.Name, rel.Type, rel.Addend)
 		case target.Name != want:
 			r.finding("%s: jumps to %s", e.Name, target.Name)
 		case target.Defined():
 			r.finding("%s: the wrapper defines %s itself", e.Name, want)
+		case target.Bind != elf.STB_WEAK:
+			r.finding("%s: %s is not a weak reference: with a private library that lacks it nothing starts", e.Name, want)
 		case target.Node != e.Node:
 			r.finding("%s: wants %s at node %q, the stub is at %q", e.Name, want, target.Node, e.Node)
 		case e.Node != "" && target.From != names.Private():
 			r.finding("%s: wants %s from %s", e.Name, want, target.From)
+		case s.Slot != first.Slot+8*uint64(i) && i > 0:
+			r.finding("%s: its slot at %#x is not number %d of the table", e.Name, s.Slot, i)
 		}
 		if impl, ok := implementations[versioned{want, e.Node}]; !ok || impl.Type != elf.STT_FUNC {
 			r.finding("%s: %s does not export a function %s at node %q", e.Name, names.Private(), want, e.Node)
 		}
 	}
 	for _, rel := range slots {
-		r.finding("a relocation at %#x refers to %s and belongs to no stub", rel.Offset, w.Symbols[rel.Symbol].Name)
+		if name := w.Symbols[rel.Symbol].Name; strings.HasPrefix(name, exports.Prefix) {
+			r.finding("a relocation at %#x refers to %s and belongs to no stub", rel.Offset, name)
+		}
 	}
 	slices.Sort(r.Findings) // slots is a map
 	return r.finish()
 }
 
-// stubSlot decodes a stub and returns the address of the slot that it jumps through.
-func stubSlot(w *dynobj.Object, stub dynobj.Symbol) (uint64, error) {
-	n := uint64(len(stubgen.StubCode))
-	code, err := w.Contents("stub", stub.Value, n+4)
+// state checks that the state word is data that says in the file that nothing has been read.
+func (r *Result) state(w *dynobj.Object, at uint64) {
+	switch value, err := w.Contents("state word", at, 4); {
+	case err != nil:
+		r.finding("%v", err)
+	case !bytes.Equal(value, make([]byte, 4)):
+		r.finding("the state word at %#x starts as % x, not as 0", at, value)
+	case segmentFlags(w, at) != elf.PF_R|elf.PF_W:
+		r.finding("the state word at %#x is not in writable data", at)
+	}
+}
+
+// slowPath checks that the slow path is code of the wrapper.
+func (r *Result) slowPath(w *dynobj.Object, at uint64) {
+	if segmentFlags(w, at)&elf.PF_X == 0 {
+		r.finding("the slow path at %#x is not code", at)
+	}
+}
+
+// segmentFlags returns the flags of the segment that an address is in, 0 for none.
+func segmentFlags(w *dynobj.Object, at uint64) elf.ProgFlag {
+	for _, p := range w.Segments {
+		if p.Type == elf.PT_LOAD && at >= p.Vaddr && at-p.Vaddr < p.Memsz {
+			return p.Flags
+		}
+	}
+	return 0
+}
+
+// imports checks what the wrapper wants from other files than the private library.
+func imports(w *dynobj.Object, relocs []dynobj.Reloc) Result {
+	r := Result{Name: WrapperImports}
+	for _, s := range w.Symbols {
+		if s.Defined() || s.Name == "" {
+			continue
+		}
+		r.Compared++
+		switch {
+		case strings.HasPrefix(s.Name, exports.Prefix) && strings.HasSuffix(s.Name, exports.ImplSuffix):
+		case !slices.Contains(runtime.Imports, s.Name):
+			r.finding("wants %s", s.Name)
+		case s.From != libc:
+			r.finding("wants %s from %q, not from %s", s.Name, s.From, libc)
+		}
+	}
+	for _, rel := range relocs {
+		s := w.Symbols[rel.Symbol]
+		if r.Compared++; s.Defined() {
+			r.finding("the relocation at %#x lets other files replace %s", rel.Offset, s.Name)
+		}
+	}
+	return r.finish()
+}
+
+// pairing looks for the table of the private library's layout in the wrapper's constants.
+func pairing(w, private *dynobj.Object) Result {
+	r := Result{Name: WrapperPairing}
+	lib, err := exports.FromObject(private)
 	if err != nil {
-		return 0, err
+		r.finding("%v", err)
+		return r.finish()
 	}
-	if !bytes.Equal(code[:n], stubgen.StubCode) {
-		return 0, fmt.Errorf("the code at %#x is % x, not a stub", stub.Value, code)
+	api, err := lib.API()
+	if err != nil {
+		r.finding("%v", err)
+		return r.finish()
 	}
-	displacement := int64(int32(binary.LittleEndian.Uint32(code[n:])))
-	return stub.Value + n + 4 + uint64(displacement), nil
+	r.Compared = len(api.Entries)
+	table := stubgen.LayoutTable(api)
+	for _, p := range w.Segments {
+		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_W != 0 {
+			continue
+		}
+		content, err := w.Contents("constants", p.Vaddr, p.Filesz)
+		if err != nil {
+			r.finding("%v", err)
+		}
+		if bytes.Contains(content, table) {
+			return r.finish()
+		}
+	}
+	r.finding("the layout of %s is not among the constants: the wrapper would refuse it", private.Path)
+	return r.finish()
 }
 
 func identity(names layout.Layout, lib *exports.Library) Result {
@@ -200,8 +325,8 @@ func identity(names layout.Layout, lib *exports.Library) Result {
 	if lib.SONAME != names.Wrapper() {
 		r.finding("SONAME is %q, not %q", lib.SONAME, names.Wrapper())
 	}
-	if !slices.Equal(lib.Needed, []string{names.Private()}) {
-		r.finding("NEEDED is %q, not only %q", lib.Needed, names.Private())
+	if want := []string{names.Private(), libc}; !slices.Equal(lib.Needed, want) {
+		r.finding("NEEDED is %q, not %q", lib.Needed, want)
 	}
 	switch {
 	case lib.RPath != nil:

@@ -1,0 +1,19 @@
+/* Which files the process has loaded, and whether they belong together. */
+#ifndef MIOPEN_SHIM_PAIRING_H_
+#define MIOPEN_SHIM_PAIRING_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Compares what the loader bound to the slots with the layout of the library that was split. When
+ * it is another library, or some of it is, says so and returns false. Both for work under a claim.
+ */
+bool shim_pairing_holds(void);
+
+/* Says so when the process has loaded another MIOpen than this wrapper's. */
+void shim_report_second_library(void);
+
+/* What stands in for a function that is refused. */
+const void *shim_refusal(uint32_t index);
+
+#endif

@@ -1,0 +1,226 @@
+/* The ways in which a host meets the wrapper, one a run: host SCENARIO [ARGUMENT]. Linked against
+ * the library of library.c. */
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void require(int ok, const char *what) {
+  if (ok)
+    return;
+  fprintf(stderr, "failed: %s (%s)\n", what, strerror(errno));
+  _exit(3);
+}
+
+static void calls(int n) {
+  for (int i = 0; i < n; i++)
+    require(miopenAlpha(i) == i + 1, "miopenAlpha");
+}
+
+static pthread_barrier_t barrier;
+static void *one_thread(void *argument) {
+  pthread_barrier_wait(&barrier);
+  calls((int)(long)argument);
+  return NULL;
+}
+
+/* N threads whose first call is at one moment, each with K calls. */
+static void threads(int n, int k) {
+  pthread_t thread[n];
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 64 << 10);
+  pthread_barrier_init(&barrier, NULL, (unsigned)n);
+  for (int i = 0; i < n; i++)
+    require(!pthread_create(&thread[i], &small, one_thread, (void *)(long)k), "pthread_create");
+  for (int i = 0; i < n; i++)
+    pthread_join(thread[i], NULL);
+}
+
+static volatile sig_atomic_t handled;
+static void handler(int signal) {
+  (void)signal;
+  require(miopenBare() == 40, "miopenBare");
+  handled++;
+}
+
+static void on_alternate_stack(int signal) {
+  static char stack[16 << 10];
+  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+  require(!sigaltstack(&alternate, NULL), "sigaltstack");
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
+  require(!sigaction(signal, &action, NULL), "sigaction");
+}
+
+static void child(int n) {
+  pid_t pid = fork();
+  require(pid >= 0, "fork");
+  if (!pid) {
+    calls(n);
+    exit(0);
+  }
+  int status;
+  require(waitpid(pid, &status, 0) == pid && status == 0, "the child");
+}
+
+/* What a daemon does. */
+static void close_all(void) {
+  for (int i = 3; i < 256; i++)
+    close(i);
+}
+
+/* The FNV-1a hash of the code of the object that has miopenAlpha. */
+static int hash_code(struct dl_phdr_info *object, size_t size, void *result) {
+  (void)size;
+  uintptr_t alpha = (uintptr_t)dlsym(RTLD_DEFAULT, "miopenAlpha");
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+    const unsigned char *code = (const unsigned char *)(object->dlpi_addr + p->p_vaddr);
+    if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || alpha - (uintptr_t)code >= p->p_memsz)
+      continue;
+    uint64_t hash = 14695981039346656037u;
+    for (size_t n = 0; n < p->p_filesz; n++)
+      hash = (hash ^ code[n]) * 1099511628211u;
+    *(uint64_t *)result = hash;
+    return 1;
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const char *scenario = argc > 1 ? argv[1] : "";
+  int n = argc > 2 ? atoi(argv[2]) : 0;
+  if (!strcmp(scenario, "calls")) {
+    calls(n);
+  } else if (!strcmp(scenario, "threads")) {
+    threads(n, argc > 3 ? atoi(argv[3]) : 1);
+  } else if (!strcmp(scenario, "signal")) {
+    on_alternate_stack(SIGUSR1);
+    raise(SIGUSR1);
+    calls(1);
+  } else if (!strcmp(scenario, "interrupt")) {
+    /* A handler that calls in, again and again, wherever the main program is. */
+    on_alternate_stack(SIGALRM);
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    require(!setitimer(ITIMER_REAL, &often, NULL), "setitimer");
+    int done = 0;
+    while (handled < n) {
+      calls(100);
+      done += 100;
+    }
+    require(!setitimer(ITIMER_REAL, &never, NULL), "setitimer");
+    printf("%d %d\n", done, (int)handled);
+  } else if (!strcmp(scenario, "setenv")) {
+    setenv("MIOPEN_HIPDNN_TRACE", "stderr", 1);
+    calls(1);
+    setenv("MIOPEN_HIPDNN_TRACE", "", 1);
+    calls(1);
+  } else if (!strcmp(scenario, "setenv late")) {
+    calls(1);
+    setenv("MIOPEN_HIPDNN_TRACE", "stderr", 1);
+    calls(1);
+  } else if (!strcmp(scenario, "errno")) {
+    errno = 1234;
+    calls(2);
+    require(errno == 1234, "errno is the host's");
+  } else if (!strcmp(scenario, "secure")) {
+    printf("%lu\n", getauxval(AT_SECURE));
+    calls(1);
+  } else if (!strcmp(scenario, "fork")) {
+    calls(3);
+    child(2);
+    child(0);
+    calls(1);
+  } else if (!strcmp(scenario, "fork among threads")) {
+    /* The other threads are in the middle of calls when the process is copied. */
+    pthread_t thread[4];
+    pthread_barrier_init(&barrier, NULL, 5);
+    for (int i = 0; i < 4; i++)
+      require(!pthread_create(&thread[i], NULL, one_thread, (void *)20000L), "pthread_create");
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < n; i++)
+      child(7);
+    for (int i = 0; i < 4; i++)
+      pthread_join(thread[i], NULL);
+  } else if (!strcmp(scenario, "fork while reading")) {
+    /* The process is copied while another thread reads the environment, which takes a while. */
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    require(!pthread_create(&thread, NULL, one_thread, (void *)1L), "pthread_create");
+    pthread_barrier_wait(&barrier);
+    usleep(100000);
+    child(1);
+    pthread_join(thread, NULL);
+  } else if (!strcmp(scenario, "raw fork")) {
+    calls(1);
+    pid_t pid = _Fork();
+    require(pid >= 0, "_Fork");
+    if (!pid) {
+      calls(2);
+      _exit(0);
+    }
+    require(waitpid(pid, NULL, 0) == pid, "waitpid");
+  } else if (!strcmp(scenario, "fork within")) {
+    /* The child returns from a call that its parent made. */
+    require(miopenCallsBack(fork) == 0, "miopenCallsBack");
+    calls(1);
+    if (wait(NULL) < 0)
+      exit(0);
+  } else if (!strcmp(scenario, "change directory")) {
+    calls(1);
+    require(!chdir("/"), "chdir");
+    child(1);
+  } else if (!strcmp(scenario, "exec")) {
+    calls(1);
+    execl("/proc/self/exe", "host", "calls", "2", (char *)NULL);
+    require(0, "execl");
+  } else if (!strcmp(scenario, "close")) {
+    calls(1);
+    close_all();
+    int mine = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
+    require(mine == 3, "the lowest number is free");
+    require(write(mine, "mine", 4) == 4, "write");
+    threads(2, 3);
+    child(1);
+    require(lseek(mine, 0, SEEK_END) == 4, "the file is the host's");
+  } else if (!strcmp(scenario, "folder gone")) {
+    /* The folder of the trace, argv[2], turns into a file. */
+    calls(1);
+    char moved[4096];
+    snprintf(moved, sizeof moved, "%s.moved", argv[2]);
+    require(!rename(argv[2], moved), "rename");
+    require(close(open(argv[2], O_CREAT | O_WRONLY, 0600)) == 0, "open");
+    threads(1, 3);
+    child(2);
+    calls(1);
+  } else if (!strcmp(scenario, "code")) {
+    calls(2);
+    uint64_t hash = 0;
+    dl_iterate_phdr(hash_code, &hash);
+    printf("%lx\n", hash);
+  } else if (!strcmp(scenario, "all")) {
+    printf("%d %g %s %d\n", miopenAlpha(1), miopenBeta(1, 0.5, 3, 4, 5, 6, 7, 8, 9.25),
+           miopenText(3), miopenBare());
+    miopenNothing();
+    miopenAlpha(1);
+  } else if (!strcmp(scenario, "beside")) {
+    require(dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) != NULL, dlerror());
+    calls(2);
+  } else {
+    require(0, "no such scenario");
+  }
+  return 0;
+}

@@ -1,0 +1,6 @@
+package tsc
+
+// read executes RDTSC.
+func read() uint64
+
+const available = true
