@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed src
@@ -29,27 +30,42 @@ var Imports = []string{
 	"memcpy", "memmove", "memset", "strlen",
 }
 
-// Write writes all sources into a folder and returns the paths of those that are to be compiled, in a fixed order. The
-// others are headers, which the compiled ones find beside themselves.
-func Write(dir string) (units []string, err error) {
-	err = fs.WalkDir(sources, "src", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
+// Units are the files to compile, by path.
+type Units struct {
+	C        string // one translation unit: most of the time of a small one goes into the system's headers
+	Assembly string
+}
+
+// Write writes all sources into a folder. Those that are not compiled are headers, which the others find beside
+// themselves.
+func Write(dir string) (Units, error) {
+	units := Units{C: filepath.Join(dir, "runtime.c"), Assembly: filepath.Join(dir, "slow.S")}
+	var together strings.Builder
+	together.WriteString("#define _GNU_SOURCE\n") // before the first header of all of them
+	names, err := fs.Glob(sources, "src/*")
+	if err != nil {
+		return Units{}, err
+	}
+	for _, name := range names {
 		text, err := sources.ReadFile(name)
 		if err != nil {
-			return err
+			return Units{}, err
 		}
-		to := filepath.Join(dir, path.Base(name))
-		if err := os.WriteFile(to, text, 0o600); err != nil {
-			return fmt.Errorf("writing a source of the wrapper: %w", err)
+		if err := write(filepath.Join(dir, path.Base(name)), text); err != nil {
+			return Units{}, err
 		}
-		if ext := path.Ext(name); ext == ".c" || ext == ".S" {
-			units = append(units, to)
+		if path.Ext(name) == ".c" {
+			fmt.Fprintf(&together, "#include %q\n", path.Base(name))
 		}
-		return nil
-	})
-	return units, err
+	}
+	return units, write(units.C, []byte(together.String()))
+}
+
+func write(file string, text []byte) error {
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("writing a source of the wrapper: %w", err)
+	}
+	return nil
 }
 
 // CompileFlags are the options that the sources need, for the C and the C++ compiler.

@@ -355,8 +355,13 @@ func mutant(t *testing.T, file, script string) []string {
 	cc := exportstest.Write(t, filepath.Join(t.TempDir(), "cc"), fmt.Sprintf(`#!/bin/bash
 for a in "$@"; do
   case "$a" in
-  */%[1]s) cp "$a" "$a.before"; sed -i -e '%[2]s' "$a"; if cmp -s "$a" "$a.before"; then echo "nothing changed" >&2; exit 1; fi;;
+  */%[1]s) ;;
+  */runtime.c) [[ %[1]s == *.c ]] || continue; a=${a%%/*}/%[1]s ;; # the unit that includes it
+  *) continue ;;
   esac
+  cp "$a" "$a.before"
+  sed -i -e '%[2]s' "$a"
+  if cmp -s "$a" "$a.before"; then echo "nothing changed" >&2; exit 1; fi
 done
 exec cc "$@"
 `, file, script))
@@ -496,8 +501,7 @@ func TestNoWarnings(t *testing.T) {
 	dir := t.TempDir()
 	units, err := runtime.Write(dir)
 	require.NoError(t, err)
-	require.Len(t, units, 6)
-	for _, unit := range units {
+	for _, unit := range []string{units.C, units.Assembly} {
 		args := append(runtime.CompileFlags(), "-std=gnu11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wundef", "-Werror")
 		exportstest.Compile(t, append(args, "-c", "-o", os.DevNull, unit)...)
 	}

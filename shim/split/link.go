@@ -87,28 +87,36 @@ func (s *splitter) link(ctx context.Context, wrapper string) error {
 		return p, os.WriteFile(p, content, 0o600)
 	}
 
-	script, err := write("stand-in.map", stubgen.StandInScript(s.api, s.lib.Nodes))
+	units, err := runtime.Write(scratch)
 	if err != nil {
 		return err
+	}
+	// The run time is the same for every library and takes longest, so it is compiled while the rest goes on.
+	object, compiled := filepath.Join(scratch, "runtime.o"), make(chan error, 1)
+	go func() {
+		compiled <- s.compile(ctx, "compiling the wrapper's run time", nil, slices.Concat(
+			runtime.CompileFlags(), []string{"-std=gnu11", "-c", units.C, "-o", object}))
+	}()
+
+	script, err := write("stand-in.map", stubgen.StandInScript(s.api, s.lib.Nodes))
+	if err != nil {
+		return errors.Join(err, <-compiled)
 	}
 	standIn := filepath.Join(scratch, s.names.Private())
 	if err := s.compile(ctx, "linking a stand-in for "+s.names.Private(), stubgen.StandIn(s.api), slices.Concat(
 		[]string{"-shared", "-nostdlib", "-Wl,-soname," + s.names.Private()}, versionScript(script),
 		[]string{"-o", standIn, "-x", "assembler", "-"})); err != nil {
+		<-compiled // the same compiler most likely failed in the same way
 		return err
 	}
 
-	units, err := runtime.Write(scratch)
-	if err != nil {
-		return err
-	}
 	var signatures string
 	if s.header == nil {
 		signatures, err = write("signatures.c", stubgen.UnknownSignatures(s.api))
 	} else {
 		signatures, err = s.signatures(ctx, scratch)
 	}
-	if err != nil {
+	if err = errors.Join(err, <-compiled); err != nil {
 		return err
 	}
 
@@ -117,7 +125,7 @@ func (s *splitter) link(ctx context.Context, wrapper string) error {
 	}
 	return s.compile(ctx, "linking the wrapper", stubgen.Assembly(s.api, Version), slices.Concat(
 		runtime.CompileFlags(), []string{"-std=gnu11"}, linkFlags(s.names.Wrapper()), versionScript(script),
-		[]string{"-o", wrapper, "-x", "assembler", "-", "-x", "none"}, units, []string{signatures},
+		[]string{"-o", wrapper, "-x", "assembler", "-", "-x", "none", units.Assembly, object, signatures},
 		// The NEEDED entry has to stay whatever the compiler's default is.
 		[]string{"-Wl,--no-as-needed", standIn, "-lc"}))
 }

@@ -42,10 +42,10 @@ static void print_summary(void *unused) {
   }
   if (!calls)
     return; /* a child that called nothing has nothing to say */
-  uint64_t process = (uint64_t)SHIM_SYSCALL0(SYS_getpid);
+  uint64_t pid = (uint64_t)SHIM_SYSCALL0(SYS_getpid);
   struct shim_line line = shim_message();
   shim_append(&line, "process ");
-  shim_append_number(&line, process);
+  shim_append_number(&line, pid);
   shim_append(&line, ": ");
   shim_append_number(&line, calls);
   shim_append(&line, " calls of ");
@@ -58,7 +58,7 @@ static void print_summary(void *unused) {
       continue;
     line = shim_message();
     shim_append(&line, "process ");
-    shim_append_number(&line, process);
+    shim_append_number(&line, pid);
     shim_append(&line, ": ");
     shim_append_number(&line, n);
     shim_append(&line, " ");
