@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/toolchains/rocm/layout"
 )
 
 // The header's claim is that a program compiled against it is the same, at the ABI, as one compiled
@@ -19,9 +22,10 @@ import (
 // each structure. A C++ program that prints these lines is generated from the names and compiled
 // against a header; its output must equal the table.
 //
-// REFMIOPEN_REAL_INCLUDE, a list of include directories in which the real miopen/miopen.h and HIP's
-// headers lie, makes TestRealHeaderABI compare the real header with the same table, so that neither
-// can move unseen. To write the table anew, run that test with REFMIOPEN_UPDATE=1 set too.
+// TestRealHeaderABI compares the real header with the same table, so that neither can move unseen. It
+// is a target of its own, :real_header_test, which Bazel runs where there is a real MIOpen; by hand,
+// REFMIOPEN_REAL_INCLUDE lists the include directories with the real miopen/miopen.h and HIP's
+// headers. To write the table anew, set REFMIOPEN_UPDATE=1 too.
 const abiTable = "header-abi-3.5.1.txt"
 
 var (
@@ -127,6 +131,13 @@ func TestHeaderABISeesAChange(t *testing.T) {
 
 func TestRealHeaderABI(t *testing.T) {
 	include := os.Getenv("REFMIOPEN_REAL_INCLUDE")
+	if os.Getenv("LAYOUT") != "" {
+		path, err := runfile.Path("LAYOUT")
+		require.NoError(t, err)
+		rocm, err := layout.Load(path)
+		require.NoError(t, err)
+		include = filepath.Join(rocm.Prefix, "include")
+	}
 	if include == "" {
 		t.Skip("REFMIOPEN_REAL_INCLUDE does not name the real header's include directories")
 	}
