@@ -14,7 +14,6 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
@@ -32,13 +31,8 @@ type arguments struct {
 
 func main() {
 	var args arguments
-	kong.Parse(&args, kong.Description("Cost of a call through the wrapper, against the implementation and against other wrappers."))
-	report, err := measure(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "call:", err)
-		os.Exit(bar.Measured)
-	}
-	os.Exit(report.Finish(os.Stdout))
+	bar.Parse(&args, "Cost of a call through the wrapper, against the implementation and against other wrappers.")
+	bar.Run("call", func() (*bar.Report, error) { return measure(args) })
 }
 
 // variant is what the worker takes as one.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
 	"example.com/miopen_hipdnn_shim/tests/bench/bar"
@@ -27,13 +26,8 @@ type arguments struct {
 
 func main() {
 	var args arguments
-	kong.Parse(&args, kong.Description("Cost of loading the split instead of the stock library."))
-	report, err := measure(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(bar.Measured)
-	}
-	os.Exit(report.Finish(os.Stdout))
+	bar.Parse(&args, "Cost of loading the split instead of the stock library.")
+	bar.Run("load", func() (*bar.Report, error) { return measure(args) })
 }
 
 func measure(args arguments) (*bar.Report, error) {

@@ -29,7 +29,7 @@ type arguments struct {
 
 func main() {
 	var args arguments
-	kong.Parse(&args, kong.Description("Time and memory of the rewriter on a large library."), kong.Vars{"tmp": os.TempDir()})
+	bar.Parse(&args, "Time and memory of the rewriter on a large library.", kong.Vars{"tmp": os.TempDir()})
 	if args.Worker != "" {
 		if _, err := elf.Rewrite(args.Worker, args.Worker+".out", edit()); err != nil {
 			fmt.Fprintln(os.Stderr, "rewrite:", err)
@@ -37,12 +37,7 @@ func main() {
 		}
 		return
 	}
-	report, err := measure(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "rewrite:", err)
-		os.Exit(bar.Measured)
-	}
-	os.Exit(report.Finish(os.Stdout))
+	bar.Run("rewrite", func() (*bar.Report, error) { return measure(args) })
 }
 
 const functions = 1000

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"example.com/miopen_hipdnn_shim/tests/bench/bar"
 	"example.com/miopen_hipdnn_shim/tests/runfile"
 )
@@ -23,13 +21,8 @@ type arguments struct {
 
 func main() {
 	var args arguments
-	kong.Parse(&args, kong.Description("Time of the split of one library."))
-	report, err := measure(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "split:", err)
-		os.Exit(bar.Measured)
-	}
-	os.Exit(report.Finish(os.Stdout))
+	bar.Parse(&args, "Time of the split of one library.")
+	bar.Run("split", func() (*bar.Report, error) { return measure(args) })
 }
 
 func measure(args arguments) (*bar.Report, error) {

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
 
 	"example.com/miopen_hipdnn_shim/shim/trace"
@@ -33,13 +32,8 @@ type arguments struct {
 
 func main() {
 	var args arguments
-	kong.Parse(&args, kong.Description("Cost of the wrapper's traces."))
-	report, err := measure(args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "trace:", err)
-		os.Exit(bar.Measured)
-	}
-	os.Exit(report.Finish(os.Stdout))
+	bar.Parse(&args, "Cost of the wrapper's traces.")
+	bar.Run("trace", func() (*bar.Report, error) { return measure(args) })
 }
 
 const (
