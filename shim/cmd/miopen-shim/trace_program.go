@@ -86,7 +86,9 @@ func runTraced(env environment, dir, program string, args []string) (int, error)
 		Stdin: os.Stdin, Stdout: env.Stdout, Stderr: env.Stderr,
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
+	if passed := heeded(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH); len(passed) > 0 {
+		signal.Notify(signals, passed...) // none would mean all
+	}
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, err

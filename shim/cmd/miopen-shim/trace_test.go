@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"example.com/miopen_hipdnn_shim/shim/trace/tracetest"
 )
@@ -187,6 +188,47 @@ func TestTraceSignals(t *testing.T) {
 			require.Contains(t, stderr.String(), "miopenBeta")
 		})
 	}
+}
+
+// TestTraceIgnoredSignals: nohup keeps its word for the program too.
+func TestTraceIgnoredSignals(t *testing.T) {
+	program := script(t, "kill -HUP $PPID; kill -HUP $$; echo alive; exit 5")
+	for trap, want := range map[string]int{"trap '' HUP": 5, "true": 128 + 1} {
+		cmd := exec.Command("/bin/sh", "-c", trap+`; exec "$@"`, "sh", os.Args[0], "trace", "--", program)
+		cmd.Env = append(os.Environ(), programVariable+"=1")
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		require.Equal(t, want, cmd.ProcessState.ExitCode(), string(out))
+		require.Equal(t, want == 5, strings.Contains(string(out), "alive\n"), string(out))
+	}
+}
+
+// TestTraceTerminal: the terminal sends an interrupt to the program itself, so it is not passed on a second time.
+func TestTraceTerminal(t *testing.T) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer master.Close()
+	require.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer terminal.Close()
+
+	program := script(t, `n=0; trap 'n=$((n+1))' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done; echo "got $n"; exit 5`)
+	cmd := exec.Command(os.Args[0], "trace", "--", program)
+	cmd.Env = append(os.Environ(), programVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	var stdout, stderr lockedBuffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { return stdout.String() == "ready\n" }, 30*time.Second, 5*time.Millisecond)
+	_, err = master.Write([]byte{3}) // ^C
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 5, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, "ready\ngot 1\n", stdout.String())
+	require.Contains(t, stderr.String(), "miopenBeta")
 }
 
 // lockedBuffer is read while a process writes to it.

@@ -58,7 +58,9 @@ func measure(args arguments) (*bar.Report, error) {
 	report.Row("load average, before and after", bar.Samples{before, subject.Load()}, "")
 	warm.rows(&report, "warm")
 	alone.rows(&report, "warm, dependencies loaded")
-	report.RatioAtMost("load-time", warm[nanoseconds].ratio(), 1.05)
+	// One more file and a look-up for each entry point take the loader 0.2 to 0.3 ms. The reference library loads in 2 ms with all
+	// that it needs, the real one in 100, so 5 % would say nothing of the one or of the other.
+	report.RatioAtMost("load-time", warm[nanoseconds].ratio(), max(1.05, 1+0.5e6/warm[nanoseconds].stock.Median()))
 	report.AtMost("load-rss", warm[rss].difference().Median(), "KB", 1024)
 	if notCold != nil {
 		fmt.Fprintln(os.Stderr, "load: nothing is known of a cold start:", notCold)
