@@ -20,7 +20,7 @@ const (
 	traceStderr  = "MIOPEN_HIPDNN_TRACE=stderr"
 	traceSummary = "MIOPEN_HIPDNN_TRACE=summary"
 	forwarding   = "MIOPEN_HIPDNN_FORWARDING="
-	banner       = prefix + "MIOPEN_HIPDNN_FORWARDING is enabled; this libMIOpen forwards no function yet, MIOpen serves every call"
+	banner       = prefix + "MIOPEN_HIPDNN_FORWARDING is enabled; this libMIOpen has no function that can be forwarded, MIOpen serves every call"
 )
 
 func traceRing(dir string) string { return "MIOPEN_HIPDNN_TRACE=ring:" + dir }

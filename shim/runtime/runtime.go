@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -23,11 +24,46 @@ var sources embed.FS
 // SignaturesHeader is the file that a unit with signatures, which stubgen writes, includes.
 const SignaturesHeader = "signatures.hpp"
 
+// Import is a function of the C library at a version node.
+type Import struct{ Name, Node string }
+
 // Imports are the functions of the C library that the wrapper may refer to, and nothing else outside of the private
-// library. The memory functions are those that compilers call on their own account.
-var Imports = []string{
-	"__cxa_atexit", "__errno_location", "clock_gettime", "dl_iterate_phdr", "secure_getenv",
-	"memcpy", "memmove", "memset", "strlen",
+// library: each at the oldest node that libc.so.6 has it at on x86-64, so that no wrapper needs more than glibc 2.17
+// whatever it was made with. The memory functions are those that compilers call on their own account.
+//
+// Before glibc 2.34 the dl functions were in libdl.so.2, at the same node; the references to them are weak.
+var Imports = []Import{
+	{"__cxa_atexit", "GLIBC_2.2.5"},
+	{"__errno_location", "GLIBC_2.2.5"},
+	{"__register_atfork", "GLIBC_2.3.2"},
+	{"clock_gettime", "GLIBC_2.17"},
+	{"dl_iterate_phdr", "GLIBC_2.2.5"},
+	{"dlerror", "GLIBC_2.2.5"},
+	{"dlopen", "GLIBC_2.2.5"},
+	{"dlsym", "GLIBC_2.2.5"},
+	{"memcpy", "GLIBC_2.14"},
+	{"memmove", "GLIBC_2.2.5"},
+	{"memset", "GLIBC_2.2.5"},
+	{"secure_getenv", "GLIBC_2.17"},
+	{"strlen", "GLIBC_2.2.5"},
+}
+
+var hookLine = regexp.MustCompile(`(?m)^SHIM_(HOOK|USE)\([^,]*, (miopen\w+),`)
+
+// Hooked are the functions that a wrapper can forward, and used those that it calls for that: what hooks.def lists.
+func Hooked() (hooked, used []string) {
+	text, err := sources.ReadFile("src/hooks.def")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, m := range hookLine.FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "HOOK" {
+			hooked = append(hooked, m[2])
+		} else {
+			used = append(used, m[2])
+		}
+	}
+	return hooked, used
 }
 
 // Units are the files to compile, by path.

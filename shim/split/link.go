@@ -2,6 +2,7 @@ package split
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"example.com/miopen_hipdnn_shim/shim/runtime"
 	"example.com/miopen_hipdnn_shim/shim/stubgen"
@@ -62,7 +64,7 @@ func linkFlags(soname string) []string {
 		// A host that dlopens and dlcloses MIOpen must not unmap stubs that other code has pointers to.
 		"-Wl,-z,nodelete",
 		"-Wl,-z,noexecstack",
-		// What neither the private library nor libc has is found now, not when a program starts.
+		// What neither of the stand-ins has is found now, not when a program starts.
 		"-Wl,-z,defs",
 		"-Wl,--build-id=sha1", // of the content, so it is the same in every run
 		"-Wl,--hash-style=gnu",
@@ -71,7 +73,7 @@ func linkFlags(soname string) []string {
 	}
 }
 
-// link makes the wrapper, in three steps: a stand-in for the private library, the signatures if there is a header, and the
+// link makes the wrapper: stand-ins for the private library and the C library, the signatures if there is a header, and the
 // wrapper from them, the stubs and the run time. That the wrapper fits the real private library is checked afterwards.
 //
 // The commands run in the caller's working directory, so that relative paths among the flags keep their meaning. Sources
@@ -91,43 +93,66 @@ func (s *splitter) link(ctx context.Context, wrapper string) error {
 	if err != nil {
 		return err
 	}
-	// The run time is the same for every library and takes longest, so it is compiled while the rest goes on.
-	object, compiled := filepath.Join(scratch, "runtime.o"), make(chan error, 1)
-	go func() {
-		compiled <- s.compile(ctx, "compiling the wrapper's run time", nil, slices.Concat(
-			runtime.CompileFlags(), []string{"-std=gnu11", "-c", units.C, "-o", object}))
-	}()
+	object := filepath.Join(scratch, "runtime.o")
+	var standIn, libc, signatures string
+	if err := concurrently(
+		func() error {
+			return s.compile(ctx, "compiling the wrapper's run time", nil, slices.Concat(
+				runtime.CompileFlags(), []string{"-std=gnu11", "-c", units.C, "-o", object}))
+		},
+		func() (err error) {
+			if s.header == nil {
+				signatures, err = write("signatures.c", stubgen.UnknownSignatures(s.api))
+			} else {
+				signatures, err = s.signatures(ctx, scratch)
+			}
+			return err
+		},
+		func() (err error) {
+			standIn, err = s.standIn(ctx, scratch, s.names.Private(), stubgen.StandIn(s.api), stubgen.StandInScript(s.api, s.lib.Nodes))
+			return err
+		},
+		func() (err error) {
+			assembly, nodes := stubgen.LibC()
+			libc, err = s.standIn(ctx, scratch, "libc.so.6", assembly, nodes)
+			return err
+		},
+	); err != nil {
+		return err
+	}
 
-	script, err := write("stand-in.map", stubgen.StandInScript(s.api, s.lib.Nodes))
+	script, err := write("wrapper.map", stubgen.VersionScript(s.api, s.lib.Nodes))
 	if err != nil {
-		return errors.Join(err, <-compiled)
-	}
-	standIn := filepath.Join(scratch, s.names.Private())
-	if err := s.compile(ctx, "linking a stand-in for "+s.names.Private(), stubgen.StandIn(s.api), slices.Concat(
-		[]string{"-shared", "-nostdlib", "-Wl,-soname," + s.names.Private()}, versionScript(script),
-		[]string{"-o", standIn, "-x", "assembler", "-"})); err != nil {
-		<-compiled // the same compiler most likely failed in the same way
-		return err
-	}
-
-	var signatures string
-	if s.header == nil {
-		signatures, err = write("signatures.c", stubgen.UnknownSignatures(s.api))
-	} else {
-		signatures, err = s.signatures(ctx, scratch)
-	}
-	if err = errors.Join(err, <-compiled); err != nil {
-		return err
-	}
-
-	if script, err = write("wrapper.map", stubgen.VersionScript(s.api, s.lib.Nodes)); err != nil {
 		return err
 	}
 	return s.compile(ctx, "linking the wrapper", stubgen.Assembly(s.api, Version), slices.Concat(
 		runtime.CompileFlags(), []string{"-std=gnu11"}, linkFlags(s.names.Wrapper()), versionScript(script),
 		[]string{"-o", wrapper, "-x", "assembler", "-", "-x", "none", units.Assembly, object, signatures},
 		// The NEEDED entry has to stay whatever the compiler's default is.
-		[]string{"-Wl,--no-as-needed", standIn, "-lc"}))
+		[]string{"-Wl,--no-as-needed", standIn, libc}))
+}
+
+// concurrently runs all steps at once and returns the first error in their order: when the compiler cannot be run, one
+// step says so for all.
+func concurrently(steps ...func() error) error {
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, step := range steps {
+		all.Go(func() { errs[i] = step() })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// standIn links a library that has the names of another one, and nothing behind them.
+func (s *splitter) standIn(ctx context.Context, scratch, soname string, assembly, nodes []byte) (string, error) {
+	script, library := filepath.Join(scratch, soname+".map"), filepath.Join(scratch, soname)
+	if err := os.WriteFile(script, nodes, 0o600); err != nil {
+		return "", err
+	}
+	return library, s.compile(ctx, "linking a stand-in for "+soname, assembly, slices.Concat(
+		[]string{"-shared", "-nostdlib", "-Wl,-soname," + soname}, versionScript(script),
+		[]string{"-o", library, "-x", "assembler", "-"}))
 }
 
 // signatures compiles the unit with the signatures against the header, and returns the object.

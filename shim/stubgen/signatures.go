@@ -2,6 +2,7 @@ package stubgen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
@@ -15,6 +16,8 @@ import (
 func Signatures(api exports.API, h *header.Header) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#include %q\n\nnamespace miopen_shim {\n", runtime.SignaturesHeader)
+	hooked, used := runtime.Hooked()
+	known := slices.Concat(hooked, used)
 	for i, e := range api.Entries {
 		for n, conditions := range h.Declared(e.Name) {
 			for _, line := range conditions.Open() {
@@ -27,6 +30,9 @@ func Signatures(api exports.API, h *header.Header) []byte {
 				fmt.Fprintf(&b, "#ifndef MIOPEN_SHIM_KNOWN_%[1]d\n#define MIOPEN_SHIM_KNOWN_%[1]d\n", i)
 			}
 			fmt.Fprintf(&b, "template <> struct number<%d> : of<decltype(::%s)> {};\n", i, e.Name)
+			if slices.Contains(known, e.Name) {
+				fmt.Fprintf(&b, "static_assert(same_call<decltype(::%[1]s), hooked_%[1]s>::value, \"%[1]s is not the function that the wrapper forwards\");\n", e.Name)
+			}
 			if n > 0 {
 				b.WriteString("#endif\n")
 			}

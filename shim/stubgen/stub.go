@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
+	"example.com/miopen_hipdnn_shim/shim/runtime"
 )
 
 // Stub is what the machine code of a stub says. The addresses are virtual addresses in the file.
@@ -18,7 +20,7 @@ import (
 //	1: movl $Index, %r11d
 //	jmp   Slow
 type Stub struct {
-	State uint64 // the byte that has to be 1 for the call to pass
+	State uint64 // the byte of the state word that has to be 1 for the call to pass
 	Slot  uint64 // where the address of the implementation is
 	Index uint32 // of the function, for the slow path
 	Slow  uint64 // the slow path
@@ -42,6 +44,16 @@ var stubCode = []struct {
 	{13, []byte{0xff, 0x25}},            // jmp, displacement of the slot
 	{19, []byte{0x41, 0xbb}},            // movl, index
 	{25, []byte{0xe9}},                  // jmp, displacement
+}
+
+// Gate is the byte of the state word that the stub of a function looks at: functions with a hook have another one, so that
+// the others pay nothing for forwarding.
+func Gate(function string) uint64 {
+	hooked, _ := runtime.Hooked()
+	if slices.Contains(hooked, function) {
+		return 1
+	}
+	return 0
 }
 
 // DecodeStub reads the StubSize bytes of a stub at an address. The error says that they are none.
@@ -98,7 +110,7 @@ func Assembly(api exports.API, version string) []byte {
 			binding = "weak"
 		}
 		writeFunction(&code, binding, def,
-			"cmpb\t$1, miopen_shim_state(%rip)",
+			fmt.Sprintf("cmpb\t$1, miopen_shim_state+%d(%%rip)", Gate(e.Name)),
 			"jne\t1f",
 			fmt.Sprintf("jmp\t*miopen_shim_slots+%d(%%rip)", 8*i),
 			fmt.Sprintf("1:\tmovl\t$%d, %%r11d", i),

@@ -11,15 +11,19 @@ package stubgen
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
+	"example.com/miopen_hipdnn_shim/shim/runtime"
 )
 
-// VersionFunction is the function that a wrapper exports beyond the stock API, at exports.ShimNode. ShimHeader declares
-// it.
+// VersionFunction is the function that says which shim a wrapper is of.
 const VersionFunction = "miopenHipdnnShimVersion"
+
+// Additions are the functions that a wrapper exports beyond the stock API, at exports.ShimNode. ShimHeader declares them.
+var Additions = []string{"miopenGetForwardingStatistics", "miopenGetLastForwardedError", VersionFunction}
 
 // ShimHeader is the text of miopen/miopen_hipdnn_shim.h, the declarations of what a wrapper exports beyond the stock API.
 //
@@ -40,7 +44,7 @@ func VersionScript(api exports.API, nodes []exports.Node) []byte {
 		local = []string{internalPrefix + "*", "__bss_start", "_edata", "_end"}
 	}
 	return fmt.Appendf(versionNodes(api, nodes, ""), "%s {\n  global:\n    %s;\n  local:\n    %s;\n};\n",
-		exports.ShimNode, VersionFunction, strings.Join(local, ";\n    "))
+		exports.ShimNode, strings.Join(Additions, ";\n    "), strings.Join(local, ";\n    "))
 }
 
 // versionNodes writes the nodes with their entry points, whose names end in suffix.
@@ -79,6 +83,24 @@ func StandIn(api exports.API) []byte {
 	}
 	b.WriteString("\t.section\t.note.GNU-stack, \"\", @progbits\n")
 	return []byte(b.String())
+}
+
+// LibC returns assembly and version script of a library that stands in for libc.so.6 when the wrapper is linked: it has
+// what the wrapper may refer to, at the oldest nodes, and nothing else. So the wrapper's needs do not depend on the C
+// library of the machine that makes it.
+func LibC() (assembly, script []byte) {
+	var code, nodes strings.Builder
+	code.WriteString("\t.text\n")
+	members := map[string][]string{}
+	for _, f := range runtime.Imports {
+		fmt.Fprintf(&code, "\t.globl\t%[1]s\n\t.type\t%[1]s, @function\n%[1]s:\n\t.size\t%[1]s, 1\n\t.byte\t0xcc\n", f.Name)
+		members[f.Node] = append(members[f.Node], f.Name)
+	}
+	code.WriteString("\t.section\t.note.GNU-stack, \"\", @progbits\n")
+	for _, node := range slices.Sorted(maps.Keys(members)) {
+		fmt.Fprintf(&nodes, "%s {\n  global:\n    %s;\n};\n", node, strings.Join(members[node], ";\n    "))
+	}
+	return []byte(code.String()), []byte(nodes.String())
 }
 
 // StandInScript returns the version script of StandIn.
@@ -135,7 +157,9 @@ func RenameHeader(api exports.API) []byte {
 func DebianSymbols(api exports.API, nodes []exports.Node, soname string) []byte {
 	lines := []string{
 		fmt.Sprintf(" (optional)%[1]s@%[1]s 0\n", exports.ShimNode),
-		fmt.Sprintf(" %s@%s 0\n", VersionFunction, exports.ShimNode),
+	}
+	for _, name := range Additions {
+		lines = append(lines, fmt.Sprintf(" %s@%s 0\n", name, exports.ShimNode))
 	}
 	for _, n := range nodes {
 		// Only GNU ld defines a symbol for the node itself.

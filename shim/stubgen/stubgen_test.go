@@ -57,7 +57,7 @@ func TestOrder(t *testing.T) {
 	} {
 		var names []string
 		for _, m := range regexp.MustCompile(c.pattern).FindAllSubmatch(c.text, -1) {
-			if name := string(m[1]); name != stubgen.VersionFunction {
+			if name := string(m[1]); !slices.Contains(stubgen.Additions, name) {
 				names = append(names, name)
 			}
 		}
@@ -70,11 +70,11 @@ func TestVersionScript(t *testing.T) {
 	script := string(stubgen.VersionScript(api, nodes))
 	require.Contains(t, script, "MIOPEN_HIP_2 {\n  global:\n    miopenNewer;\n} MIOPEN_HIP_1;\n")
 	require.Contains(t, script, "MIOPEN_CXX_1 {\n};\n", "nodes without an entry point are kept")
-	require.Contains(t, script, "    miopenHipdnnShimVersion;\n  local:\n    *;\n};\n")
+	require.Contains(t, script, "    miopenGetForwardingStatistics;\n    miopenGetLastForwardedError;\n    miopenHipdnnShimVersion;\n  local:\n    *;\n};\n")
 	require.Equal(t, 1, strings.Count(script, "miopenAlpha;"))
 
 	api, nodes = sample(t, exportstest.Unversioned())
-	require.Equal(t, "MIOPEN_HIPDNN_SHIM_1 {\n  global:\n    miopenHipdnnShimVersion;\n  local:\n    __miopen_shim_*;\n"+
+	require.Equal(t, "MIOPEN_HIPDNN_SHIM_1 {\n  global:\n    miopenGetForwardingStatistics;\n    miopenGetLastForwardedError;\n    miopenHipdnnShimVersion;\n  local:\n    __miopen_shim_*;\n"+
 		"    __bss_start;\n    _edata;\n    _end;\n};\n", string(stubgen.VersionScript(api, nodes)))
 }
 
@@ -88,6 +88,8 @@ libMIOpen.so.1 libmiopen1 #MINVER#
  (optional)MIOPEN_HIP_2@MIOPEN_HIP_2 0
  miopenAlpha@MIOPEN_HIP_1 0
  miopenAlpha@MIOPEN_HIP_2 0
+ miopenGetForwardingStatistics@MIOPEN_HIPDNN_SHIM_1 0
+ miopenGetLastForwardedError@MIOPEN_HIPDNN_SHIM_1 0
  miopenHipdnnShimVersion@MIOPEN_HIPDNN_SHIM_1 0
  miopenOther@MIOPEN_HIP_1 0
 `, string(stubgen.DebianSymbols(api, nodes, "libMIOpen.so.1")))
@@ -111,8 +113,11 @@ func TestStubs(t *testing.T) {
 	lib, err := exports.Read(out)
 	require.NoError(t, err)
 	shim := lib.OfKind(exports.KindShim)
-	require.Len(t, shim, 1)
-	require.Equal(t, stubgen.VersionFunction, shim[0].Name)
+	var additions []string
+	for _, e := range shim {
+		additions = append(additions, e.Name)
+	}
+	require.ElementsMatch(t, stubgen.Additions, additions)
 	for _, e := range lib.OfKind(exports.KindAPI) {
 		require.Zero(t, e.Address%32, e.Name)
 		require.EqualValues(t, stubgen.StubSize, e.Size, e.Name)
@@ -127,7 +132,12 @@ func TestStubs(t *testing.T) {
 	exportstest.Write(t, filepath.Join(dir, "include", "miopen", "miopen_hipdnn_shim.h"), string(stubgen.ShimHeader))
 	main := exportstest.Write(t, filepath.Join(dir, "p.c"), `#include <miopen/miopen_hipdnn_shim.h>
 #include <stdio.h>
-int main(void) { return puts(miopenHipdnnShimVersion()) < 0; }
+int main(void) {
+  struct miopenForwardingStatistics statistics;
+  if (miopenGetForwardingStatistics(&statistics, sizeof statistics) != 0 || statistics.forwarded != 0 || miopenGetLastForwardedError() != 0)
+    return 1;
+  return puts(miopenHipdnnShimVersion()) < 0;
+}
 `)
 	exportstest.Compile(t, "-std=c89", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", filepath.Join(dir, "include"), "-o", program, main, out,
 		"-Wl,--allow-shlib-undefined,--unresolved-symbols=ignore-in-shared-libs")

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE /* secure_getenv */
+#include "hooks.h"
 #include "os.h"
 #include "pairing.h"
 #include "trace.h"
@@ -10,18 +11,9 @@
  * the call goes on. */
 SHIM_HIDDEN const void *miopen_shim_enter(uint32_t index, struct shim_call *call);
 
-static bool equal_ignoring_case(const char *a, const char *b) {
-  for (; *a && *b; a++, b++) {
-    char c = *a >= 'A' && *a <= 'Z' ? (char)(*a + 'a' - 'A') : *a;
-    if (c != *b)
-      return false;
-  }
-  return *a == *b;
-}
-
 static bool is_one_of(const char *value, const char *const *words, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (equal_ignoring_case(value, words[i]))
+    if (shim_equal_ignoring_case(value, words[i]))
       return true;
   return false;
 }
@@ -35,8 +27,11 @@ static uint32_t read_forwarding(void) {
     return 0;
   struct shim_line line = shim_message();
   if (is_one_of(value, on, sizeof on / sizeof *on)) {
-    shim_append(&line, "MIOPEN_HIPDNN_FORWARDING is enabled; this libMIOpen forwards no function "
-                       "yet, MIOpen serves every call");
+    uint32_t hooks = shim_hooks_start();
+    shim_append(&line, "MIOPEN_HIPDNN_FORWARDING is enabled");
+    if (!hooks)
+      shim_append(&line, "; this libMIOpen has no function that can be forwarded, MIOpen serves "
+                         "every call");
     shim_write_line(&line);
     return SHIM_FORWARD;
   }
@@ -54,9 +49,9 @@ static uint32_t read_trace(void) {
   const char *value = secure_getenv("MIOPEN_HIPDNN_TRACE");
   if (!value || !*value)
     return 0;
-  if (equal_ignoring_case(value, "stderr"))
+  if (shim_equal_ignoring_case(value, "stderr"))
     return SHIM_TRACE_STDERR;
-  if (equal_ignoring_case(value, "summary"))
+  if (shim_equal_ignoring_case(value, "summary"))
     return shim_summary_start() ? SHIM_TRACE_SUMMARY : 0;
   static const char ring[] = "ring:";
   size_t n = 0;
@@ -73,9 +68,10 @@ static uint32_t read_trace(void) {
 }
 
 static uint32_t word_of(uint32_t flags) {
-  /* Nothing is hooked yet, so that forwarding alone is no reason to leave the stub. */
-  return flags |
-         (flags & ~(uint32_t)SHIM_FORWARD ? SHIM_BOTH(SHIM_GATE_SLOW) : SHIM_BOTH(SHIM_GATE_PASS));
+  if (flags & ~(uint32_t)SHIM_FORWARD)
+    return flags | SHIM_BOTH(SHIM_GATE_SLOW);
+  /* Forwarding alone sends only those to the slow path that have a hook. */
+  return flags | SHIM_GATES(SHIM_GATE_PASS, flags & SHIM_FORWARD ? SHIM_GATE_SLOW : SHIM_GATE_PASS);
 }
 
 static uint32_t decide(void) {
@@ -117,5 +113,6 @@ const void *miopen_shim_enter(uint32_t index, struct shim_call *call) {
   } else if (word & SHIM_TRACE_SUMMARY) {
     shim_summary_call(index);
   }
-  return implementation;
+  const void *hook = word & SHIM_FORWARD ? shim_hook(index) : NULL;
+  return hook ? hook : implementation;
 }

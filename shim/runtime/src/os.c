@@ -39,6 +39,15 @@ enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done) {
   }
 }
 
+bool shim_equal_ignoring_case(const char *a, const char *b) {
+  for (; *a && *b; a++, b++) {
+    char c = *a >= 'A' && *a <= 'Z' ? (char)(*a + 'a' - 'A') : *a;
+    if (c != *b)
+      return false;
+  }
+  return *a == *b;
+}
+
 static void append_character(struct shim_line *line, char c) {
   /* The last byte is for the newline. */
   if (line->length + 1 < line->size)

@@ -54,6 +54,9 @@ uint64_t shim_self(void);
 enum shim_claim { SHIM_CLAIM_OURS, SHIM_CLAIM_DONE, SHIM_CLAIM_WITHIN };
 enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done);
 
+/* Whether two texts are the same but for the case of ASCII letters. The second is in lower case. */
+bool shim_equal_ignoring_case(const char *text, const char *lower);
+
 /* A line of text under construction. What does not fit is cut off. */
 struct shim_line {
   char *text;

@@ -53,11 +53,16 @@ static int find_owner(struct dl_phdr_info *object, size_t size, void *argument) 
   return 1;
 }
 
-/* Appends the name of the file that an address belongs to. */
-static void append_owner(struct shim_line *line, const void *address) {
+const char *shim_file_of(const void *address) {
   struct owner o = {address, NULL};
   dl_iterate_phdr(find_owner, &o);
-  shim_append(line, o.name ? o.name : "memory of no file");
+  return o.name;
+}
+
+/* Appends the name of the file that an address belongs to. */
+static void append_owner(struct shim_line *line, const void *address) {
+  const char *name = shim_file_of(address);
+  shim_append(line, name ? name : "memory of no file");
 }
 
 /* What an implementation is called, in messages. */

@@ -13,6 +13,10 @@ bool shim_pairing_holds(void);
 /* Says so when the process has loaded another MIOpen than this wrapper's. */
 void shim_report_second_library(void);
 
+/* The path of the loaded file that an address belongs to, as the loader has it; valid while it is
+ * loaded. NULL for memory of no file. */
+const char *shim_file_of(const void *address);
+
 /* What stands in for a function that is refused. */
 const void *shim_refusal(uint32_t index);
 

@@ -8,9 +8,12 @@
 
 #include "state.h"
 
+#include <cstddef>
 #include <type_traits>
 
 namespace miopen_shim {
+
+using std::size_t;
 
 template <typename T>
 constexpr bool in_integer_register = std::is_integral<T>::value || std::is_enum<T>::value ||
@@ -70,6 +73,36 @@ struct of<Result(Arguments...) noexcept> : of<Result(Arguments...)> {};
 template <typename Result, typename... Arguments>
 struct of<Result(Arguments..., ...) noexcept> : of<Result(Arguments..., ...)> {};
 #endif
+
+// Whether two types are passed in the same way and say as much: both pointers, both float, or both
+// integers or enumerations of one size.
+template <typename A, typename B>
+constexpr bool same_value = std::is_same<A, B>::value ||
+                            (std::is_pointer<A>::value && std::is_pointer<B>::value) ||
+                            ((std::is_integral<A>::value || std::is_enum<A>::value) &&
+                             (std::is_integral<B>::value || std::is_enum<B>::value) &&
+                             sizeof(A) == sizeof(B));
+
+template <typename A, typename B> struct same_call { static constexpr bool value = false; };
+
+template <typename A, typename B, typename... As, typename... Bs>
+struct same_call<A(As...), B(Bs...)> {
+  template <bool same_count, typename = void> struct arguments {
+    static constexpr bool value = false;
+  };
+  template <typename unused> struct arguments<true, unused> {
+    static constexpr bool value = (same_value<As, Bs> && ... && true);
+  };
+  static constexpr bool value =
+      same_value<A, B> && arguments<sizeof...(As) == sizeof...(Bs)>::value;
+};
+
+// hooked_miopenFoo is the type that the hooks take miopenFoo to have.
+#define SHIM_HOOK(result, name, parameters) using hooked_##name = result parameters;
+#define SHIM_USE SHIM_HOOK
+#include "hooks.def"
+#undef SHIM_HOOK
+#undef SHIM_USE
 
 // The signature of function number I. Generated code specialises it for those that are declared.
 template <unsigned I> struct number : unknown {};

@@ -11,8 +11,9 @@
 #define SHIM_GATE_PASS 1   /* jump to the implementation */
 #define SHIM_GATE_SLOW 2   /* ask miopen_shim_enter */
 
-/* Both gates at once, as the low half of the state word. */
-#define SHIM_BOTH(gate) ((gate) | (gate) << 8)
+/* The gates of functions without and with a hook, as the low half of the state word. */
+#define SHIM_GATES(plain, hooked) ((plain) | (hooked) << 8)
+#define SHIM_BOTH(gate) SHIM_GATES(gate, gate)
 
 /* What the slow path does. At most one of the traces is set. */
 #define SHIM_TRACE_STDERR 0x00010000

@@ -87,7 +87,10 @@ func entryPoints(stock Stock, lib *exports.Library) Result {
 
 func additions(lib *exports.Library) Result {
 	r := Result{Name: WrapperAdditions, Compared: len(lib.Exports)}
-	want := map[string]bool{stubgen.VersionFunction: true}
+	want := map[string]bool{}
+	for _, name := range stubgen.Additions {
+		want[name] = true
+	}
 	for _, e := range lib.Exports {
 		switch {
 		case e.Kind == exports.KindShim && want[e.Name]:
@@ -160,7 +163,7 @@ func decodeStub(w *dynobj.Object, address uint64) stub {
 
 // bindings follows every stub: from its code to the slot, from the slot to its relocation, from there to the symbol, and
 // from the symbol's name and node to the function in the private library. All stubs have to look at one state word, to
-// have one slow path, and to tell it their own index.
+// have one slow path, and to tell it their own index; those with a hook look at another byte of the word than the others.
 func bindings(
 	stock Stock, names layout.Layout, w *dynobj.Object, stubs map[versioned]stub, relocs []dynobj.Reloc, private *dynobj.Object,
 ) Result {
@@ -176,6 +179,7 @@ func bindings(
 		}
 	}
 	var first *stubgen.Stub
+	var word uint64 // address of the state word
 	for i, e := range stock.API.Entries {
 		s, ok := stubs[versioned{e.Name, e.Node}]
 		if !ok {
@@ -186,14 +190,15 @@ func bindings(
 			r.finding("%s: %v", e.Name, s.err)
 			continue
 		}
+		gate := s.State - stubgen.Gate(e.Name)
 		if first == nil {
-			first = &s.Stub
-			r.state(w, s.State)
+			first, word = &s.Stub, gate
+			r.state(w, word)
 			r.slowPath(w, s.Slow)
 		}
-		if s.State != first.State || s.Slow != first.Slow {
-			r.finding("%s: looks at the state at %#x and has its slow path at %#x, others have %#x and %#x",
-				e.Name, s.State, s.Slow, first.State, first.Slow)
+		if gate != word || s.Slow != first.Slow {
+			r.finding("%s: looks at the state word at %#x and has its slow path at %#x, others have %#x and %#x",
+				e.Name, gate, s.Slow, word, first.Slow)
 		}
 		if int(s.Index) != i {
 			r.finding("%s: is number %d, its stub says %d", e.Name, i, s.Index)
@@ -274,8 +279,8 @@ func imports(w *dynobj.Object, relocs []dynobj.Reloc) Result {
 		r.Compared++
 		switch {
 		case strings.HasPrefix(s.Name, exports.Prefix) && strings.HasSuffix(s.Name, exports.ImplSuffix):
-		case !slices.Contains(runtime.Imports, s.Name):
-			r.finding("wants %s", s.Name)
+		case !slices.Contains(runtime.Imports, runtime.Import{Name: s.Name, Node: s.Node}):
+			r.finding("wants %s at node %q", s.Name, s.Node)
 		case s.From != libc:
 			r.finding("wants %s from %q, not from %s", s.Name, s.From, libc)
 		}

@@ -11,10 +11,12 @@
  *         (const char *(*)(void))dlsym(RTLD_DEFAULT, "miopenHipdnnShimVersion");
  *     printf("%s\n", version ? version() : "stock MIOpen");
  *
- * The header needs no other header, and is valid C89 and C++.
+ * The header needs no other header of MIOpen or HIP, and is valid C89 and C++.
  */
 #ifndef MIOPEN_HIPDNN_SHIM_H_
 #define MIOPEN_HIPDNN_SHIM_H_
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +31,35 @@ extern "C" {
  * and it stays valid until the process ends, because the library is never unloaded.
  */
 const char *miopenHipdnnShimVersion(void);
+
+/**
+ * How hipDNN answered the last call that this thread made and that was forwarded to it: a
+ * hipdnnStatus_t, 0 (HIPDNN_STATUS_SUCCESS) when it succeeded or when there was no such call. While
+ * it is not 0, miopenGetErrorString() of the status that the call returned begins with
+ * "[hipDNN-forwarded]" and has hipDNN's own message.
+ *
+ * Never fails and never blocks; callable from any thread.
+ */
+int miopenGetLastForwardedError(void);
+
+/** What the process did with the calls that can be forwarded, since it started. */
+struct miopenForwardingStatistics {
+  unsigned long forwarded;   /**< calls that hipDNN served */
+  unsigned long native;      /**< calls that MIOpen served although forwarding was on */
+  unsigned long failed;      /**< of the forwarded, those that returned an error */
+  unsigned long plan_hits;   /**< executions with an execution plan that was there */
+  unsigned long plan_builds; /**< execution plans that were built */
+};
+
+/**
+ * Fills the first bytes of a structure, zero all over when nothing was forwarded or forwarding is
+ * off. The numbers are read one after the other while other threads go on.
+ *
+ * statistics is the caller's, bytes its size: pass sizeof, so that a library with more or fewer
+ * members fills what the caller has. Returns miopenStatusSuccess (0), or miopenStatusBadParm (3) for
+ * a null pointer. Never blocks; callable from any thread.
+ */
+int miopenGetForwardingStatistics(struct miopenForwardingStatistics *statistics, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,198 @@
+package runtime_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/shim/exports/exportstest"
+	"example.com/miopen_hipdnn_shim/shim/runtime"
+	"example.com/miopen_hipdnn_shim/shim/split"
+)
+
+const (
+	forwardingOn = prefix + "MIOPEN_HIPDNN_FORWARDING is enabled"
+	notPossible  = prefix + "forwarding to hipDNN is not possible: "
+)
+
+// forwardingPair is a split of hooked.c, with a forwarding library beside it unless it is to be missing.
+func forwardingPair(t *testing.T, bridge bool, flags ...string) pair {
+	t.Helper()
+	dir := t.TempDir()
+	stock := filepath.Join(dir, "stock", "libMIOpen.so.1")
+	require.NoError(t, os.Mkdir(filepath.Dir(stock), 0o755))
+	script := exportstest.Write(t, filepath.Join(dir, "library.map"), "MIOPEN_HIP_1 { global: miopen*; local: *; };\n")
+	exportstest.Compile(t, append([]string{
+		"-shared", "-fPIC", "-O1", "-o", stock, "-Wl,-soname,libMIOpen.so.1", "-Wl,--version-script=" + script, source(t, "hooked.c"),
+	}, flags...)...)
+	p := pair{stock: stock, dir: filepath.Join(dir, "out"), host: filepath.Join(dir, "host")}
+	makeSplit(t, split.Options{Library: stock, Out: p.dir, Header: source(t, "hooked.h")})
+	if bridge {
+		src := filepath.Join(dir, "src")
+		require.NoError(t, os.Mkdir(src, 0o755))
+		_, err := runtime.Write(src)
+		require.NoError(t, err)
+		exportstest.Compile(t, "-shared", "-fPIC", "-O1", "-I", src, "-o", filepath.Join(p.dir, "libmiopen_hipdnn.so.1"), source(t, "bridge.c"))
+	}
+	exportstest.Compile(t, "-O1", "-pthread", "-I", filepath.Join(p.dir, "include", "miopen"), "-o", p.host, source(t, "hookedhost.c"),
+		filepath.Join(p.dir, "libMIOpen.so.1"), "-Wl,--allow-shlib-undefined")
+	return p
+}
+
+func TestHookedNames(t *testing.T) {
+	hooked, used := runtime.Hooked()
+	require.Contains(t, hooked, "miopenConvolutionForward")
+	require.Contains(t, used, "miopenGetTensorCastType")
+	require.Len(t, append(hooked, used...), 16)
+}
+
+const nativeSession = `native create
+status 0 errno 77
+native stream 0x50
+native profiling 1
+native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50
+status 7
+time 0.25 text native text of 7 error 0
+statistics 0: 0 0 0 0 0
+short 0 99 null 3
+native destroy
+native create with stream 0x60
+native destroy
+`
+
+// TestNotForwarded: without the switch, and with it where nothing can be forwarded, MIOpen serves every call.
+func TestNotForwarded(t *testing.T) {
+	p := forwardingPair(t, true)
+	o := p.run(t, nil, "session")
+	require.Equal(t, nativeSession, o.stdout)
+	require.Empty(t, o.stderr)
+
+	o = p.run(t, []string{forwarding + "1", "BRIDGE_REFUSES=1"}, "session")
+	require.Equal(t, "bridge opened by /libMIOpen.so.1 with /libMIOpen_private.so.1\n", strings.Replace(o.stdout, strings.TrimPrefix(nativeSession, "native create\n"), "", 1)[len("native create\n"):])
+	require.Equal(t, []string{forwardingOn, prefix + "hello", notPossible + "the forwarding library cannot serve this process; MIOpen serves every call"}, o.lines())
+
+	p = forwardingPair(t, false)
+	o = p.run(t, []string{forwarding + "1"}, "session")
+	require.Equal(t, nativeSession, o.stdout)
+	require.Len(t, o.lines(), 2)
+	require.Equal(t, forwardingOn, o.lines()[0])
+	require.Contains(t, o.lines()[1], notPossible+"the forwarding library does not load: libmiopen_hipdnn.so.1: cannot open")
+	require.Contains(t, o.lines()[1], "MIOpen serves every call")
+	o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=Strict"}, "session")
+	require.Equal(t, strings.Replace(nativeSession, "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7", "status 5", 1), o.stdout)
+	require.Contains(t, o.lines()[1], "calls that are to be forwarded fail")
+
+	exportstest.Compile(t, "-shared", "-fPIC", "-x", "c", "-o", filepath.Join(p.dir, "libmiopen_hipdnn.so.1"),
+		exportstest.Write(t, filepath.Join(t.TempDir(), "o.c"), "int other;\n"))
+	o = p.run(t, []string{forwarding + "1"}, "session")
+	require.Equal(t, nativeSession, o.stdout)
+	require.Contains(t, o.stderr, "libmiopen_hipdnn.so.1 is not of this shim")
+
+	p = forwardingPair(t, true, "-DWITHOUT_SPATIAL_DIM", "-Wl,--unresolved-symbols=ignore-all")
+	o = p.run(t, []string{forwarding + "1"}, "session")
+	require.Equal(t, nativeSession, o.stdout, "a function that the hooks call is missing")
+	require.Equal(t, banner+"\n", o.stderr)
+}
+
+func TestForwarded(t *testing.T) {
+	p := forwardingPair(t, true)
+	const snapshot = `bridge convolution alpha 1 1 beta 2 1 0x10 0x20 0x30 workspace 0x40 50 algorithm 1
+bridge x type 1 rank 4 vectorised 0 cast -1: 2/60 3/20 4/5 5/1 0/0 0/0 0/0
+bridge w type 1 rank 4 vectorised 0 cast -1: 6/6 3/2 1/2 2/1 0/0 0/0 0/0
+bridge y type 0 rank 4 vectorised 0 cast -1: 2/96 6/1 4/24 4/6 0/0 0/0 0/0
+bridge mode 1 groups 7 spatial 2 attributes 8 9 10: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0
+`
+	session := func(convolution string) string {
+		return `native create
+bridge opened by /libMIOpen.so.1 with /libMIOpen_private.so.1
+bridge created 1 stream (nil)
+status 0 errno 77
+native stream 0x50
+bridge stream 1 0x50
+native profiling 1
+bridge profiling 1 1
+` + snapshot + convolution + `time 0.5 text [7] native text of 7 error 8
+statistics 0: 1 2 3 4 5
+short 1 99 null 3
+bridge destroyed 1
+native destroy
+native create with stream 0x60
+bridge created 1 stream 0x60
+bridge destroyed 1
+native destroy
+bridge finished
+`
+	}
+	o := p.run(t, []string{forwarding + "1"}, "session")
+	require.Equal(t, session("status 0\n"), o.stdout)
+	require.Equal(t, []string{forwardingOn, prefix + "hello"}, o.lines())
+	o = p.run(t, []string{forwarding + "1", "BRIDGE_STATUS=5"}, "session")
+	require.Equal(t, session("status 5\n"), o.stdout)
+	o = p.run(t, []string{forwarding + "1", "BRIDGE_NATIVE=1"}, "session")
+	require.Equal(t, session("native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nbridge told of native status 1 7\nstatus 7\n"), o.stdout)
+
+	// A trace sees each call once, whoever serves it.
+	o = p.run(t, []string{forwarding + "1", traceStderr}, "session")
+	require.Equal(t, session("status 0\n"), o.stdout)
+	require.Equal(t, 1, count(o.lines(), prefix+"miopenConvolutionForward"))
+	require.Equal(t, 1, count(o.lines(), prefix+"miopenCreate"))
+}
+
+// TestForwardedLimits: what the flat structures have no room for is told, and not written.
+func TestForwardedLimits(t *testing.T) {
+	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "limits")
+	for _, want := range []string{
+		"bridge convolution alpha 0 0 beta 0 0 ",
+		"bridge x type 0 rank 8 vectorised 0 cast -1: 0/0 0/0 0/0 0/0 0/0 0/0 0/0\n",
+		"bridge convolution alpha 3 1 beta 3 1 ",
+		"bridge x type 6 rank 4 vectorised 0 cast -1: 2/60 ",
+		"bridge x type 1 rank 4 vectorised 1 cast -1: 2/60 ",
+		"bridge w type 0 rank 0 vectorised 0 cast -1: 0/0 0/0 0/0 0/0 0/0 0/0 0/0\n",
+		"bridge mode 0 groups 0 spatial 6 attributes 8 9 10: 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0\n",
+		"native convolution (nil) (nil) (nil) algorithm 1 workspace (nil) 0\nbridge told of native status 1 7\nnull 7\n",
+	} {
+		require.Contains(t, o.stdout, want)
+	}
+}
+
+// TestForwardedFork: a child of fork never enters the forwarding library.
+func TestForwardedFork(t *testing.T) {
+	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "fork")
+	_, after, _ := strings.Cut(o.stdout, "child\n")
+	child, parent, _ := strings.Cut(after, "parent\n")
+	require.Equal(t, "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7\n", child)
+	require.Contains(t, parent, "bridge convolution")
+	require.Equal(t, 1, strings.Count(o.stdout, "bridge finished"))
+}
+
+// TestForwardedThreads: threads whose first calls come at once open one library.
+func TestForwardedThreads(t *testing.T) {
+	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "threads")
+	lines := strings.Split(o.stdout, "\n")
+	require.Equal(t, 1, count(lines, "bridge opened by /libMIOpen.so.1 with /libMIOpen_private.so.1"))
+	require.Equal(t, 16, strings.Count(o.stdout, "bridge convolution"))
+	require.False(t, slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "native") }))
+}
+
+// TestHookTypes: a header in which a hooked function is another one is refused, whatever differs.
+func TestHookTypes(t *testing.T) {
+	p := forwardingPair(t, false)
+	text, err := os.ReadFile(source(t, "hooked.h"))
+	require.NoError(t, err)
+	for name, c := range map[string][2]string{
+		"miopenEnableProfiling":          {"bool enable", "int enable"},
+		"miopenConvolutionForward":       {"size_t workspace_bytes", "int workspace_bytes"},
+		"miopenCreateWithStream":         {"handle_t *handle, stream_t stream", "handle_t *handle, stream_t stream, int flags"},
+		"miopenGetErrorString":           {"const char *miopenGetErrorString", "int miopenGetErrorString"},
+		"miopenGetConvolutionSpatialDim": {"convolution_t convolution, int *spatial);\n", "int convolution, int *spatial);\n"},
+	} {
+		require.Contains(t, string(text), c[0], name)
+		header := exportstest.Write(t, filepath.Join(t.TempDir(), "hooked.h"), strings.Replace(string(text), c[0], c[1], 1))
+		_, err := split.Split(t.Context(), split.Options{Library: p.stock, Out: filepath.Join(t.TempDir(), "out"), Header: header})
+		require.ErrorContains(t, err, name+" is not the function that the wrapper forwards")
+	}
+}

@@ -1,0 +1,435 @@
+#include "hooks.h"
+#include "bridge.h"
+#include "os.h"
+#include "pairing.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum known {
+#define SHIM_HOOK(result, name, parameters) KNOWN_##name,
+#define SHIM_USE(result, name, parameters)
+#include "hooks.def"
+  HOOKS,
+  BEFORE_USES = HOOKS - 1,
+#undef SHIM_HOOK
+#undef SHIM_USE
+#define SHIM_HOOK(result, name, parameters)
+#define SHIM_USE(result, name, parameters) KNOWN_##name,
+#include "hooks.def"
+  KNOWN
+};
+#undef SHIM_HOOK
+#undef SHIM_USE
+
+/* In the order of the enumeration. */
+static const char *known_name(enum known function) {
+  switch (function) {
+#define SHIM_HOOK(result, name, parameters)                                                        \
+  case KNOWN_##name:                                                                               \
+    return #name;
+#define SHIM_USE SHIM_HOOK
+#include "hooks.def"
+#undef SHIM_HOOK
+#undef SHIM_USE
+  default:
+    return "";
+  }
+}
+
+/* Index of each known function plus one, 0 for one that this MIOpen does not have. */
+static uint32_t known_index[KNOWN];
+
+static const void *implementation(enum known function) {
+  uint32_t index = known_index[function];
+  return index ? miopen_shim_slots[index - 1] : NULL;
+}
+
+/* IMPL(miopenFoo)(arguments) calls miopenFoo_impl. */
+#define SHIM_HOOK(result, name, parameters) typedef result(*name##_function) parameters;
+#define SHIM_USE SHIM_HOOK
+#include "hooks.def"
+#undef SHIM_HOOK
+#undef SHIM_USE
+#define IMPL(name) ((name##_function)implementation(KNOWN_##name))
+
+/* The names are in byte order. Returns the index plus one, or 0. */
+static uint32_t find_name(const char *name) {
+  uint32_t low = 0, high = miopen_shim_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const char *a = miopen_shim_names + miopen_shim_name_offsets[middle], *b = name;
+    while (*a && *a == *b)
+      a++, b++;
+    if (*a == *b)
+      return middle + 1;
+    if ((unsigned char)*a < (unsigned char)*b)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return 0;
+}
+
+uint32_t shim_hooks_start(void) {
+  uint32_t hooks = 0;
+  bool complete = true;
+  for (enum known k = 0; k < KNOWN; k++) {
+    uint32_t index = find_name(known_name(k));
+    known_index[k] = index && miopen_shim_slots[index - 1] ? index : 0;
+    if (known_index[k])
+      hooks += k < HOOKS;
+    else if (k >= HOOKS && k != KNOWN_miopenGetTensorCastType)
+      complete = false;
+  }
+  if (complete)
+    return hooks;
+  for (enum known k = 0; k < HOOKS; k++)
+    known_index[k] = 0;
+  return 0;
+}
+
+/* The forwarding library. */
+
+static struct miopen_bridge_table bridge;
+/* 0: not opened yet. */
+#define BRIDGE_OPEN 1
+#define BRIDGE_ABSENT 2
+static uint32_t bridge_state;
+/* Set when the forwarding library is absent and MIOPEN_HIPDNN_FORWARDING_POLICY says that MIOpen is
+ * not to stand in. */
+static bool strict;
+/* Set in a child of fork, where the forwarding library must not be called: the threads that it had
+ * are not there. */
+static bool in_child;
+
+static void after_fork_in_child(void) {
+  in_child = true;
+}
+
+/* Weak, so that a wrapper starts where the process has no libdl: before glibc 2.34 these were there
+ * and not in libc. */
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlerror
+
+/* Registers a handler that runs in the child of every fork. What pthread_atfork is made of, and in
+ * libc itself. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *dso);
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *dso);
+
+/* Messages of the forwarding library, from any thread. */
+static void bridge_message(const char *text) {
+  char space[1024];
+  struct shim_line line = {space, sizeof space, 0};
+  shim_append(&line, SHIM_PREFIX);
+  shim_append(&line, text);
+  shim_write_line(&line);
+}
+
+static void bridge_finish(void *unused) {
+  (void)unused;
+  if (!in_child)
+    bridge.finish();
+}
+
+static float native_kernel_time(void *handle) {
+  float milliseconds = 0;
+  return IMPL(miopenGetKernelTime)(handle, &milliseconds) == 0 ? milliseconds : 0;
+}
+
+/* Says what stands in the way, once. */
+static void bridge_absent(const char *why, const char *detail) {
+  char space[2048];
+  struct shim_line line = {space, sizeof space, 0};
+  shim_append(&line, SHIM_PREFIX);
+  shim_append(&line, "forwarding to hipDNN is not possible: ");
+  shim_append(&line, why);
+  if (detail) {
+    shim_append(&line, ": ");
+    shim_append(&line, detail);
+  }
+  const char *policy = secure_getenv("MIOPEN_HIPDNN_FORWARDING_POLICY");
+  strict = policy && shim_equal_ignoring_case(policy, "strict");
+  shim_append(&line,
+              strict ? "; calls that are to be forwarded fail" : "; MIOpen serves every call");
+  shim_write_line(&line);
+}
+
+/* Finds, opens and asks. Returns the state that is reached. */
+static uint32_t bridge_load(void) {
+  if (!dlopen || !dlsym || !dlerror) {
+    bridge_absent("the process has no dlopen", NULL);
+    return BRIDGE_ABSENT;
+  }
+  /* By name: beside the wrapper, which is its RUNPATH, unless LD_LIBRARY_PATH says otherwise. */
+  void *library = dlopen(MIOPEN_BRIDGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    bridge_absent("the forwarding library does not load", dlerror());
+    return BRIDGE_ABSENT;
+  }
+  int (*open)(const struct miopen_bridge_host *, struct miopen_bridge_table *) =
+      (int (*)(const struct miopen_bridge_host *, struct miopen_bridge_table *))dlsym(
+          library, MIOPEN_BRIDGE_OPEN);
+  if (!open) {
+    bridge_absent(MIOPEN_BRIDGE_LIBRARY " is not of this shim", dlerror());
+    return BRIDGE_ABSENT;
+  }
+  static struct miopen_bridge_host host = {
+      .version = MIOPEN_BRIDGE_VERSION,
+      .size = sizeof host,
+      .message = bridge_message,
+      .kernel_time = native_kernel_time,
+  };
+  host.wrapper = shim_file_of(&miopen_shim_state);
+  host.private_library = shim_file_of(miopen_shim_slots[0]);
+  bridge.version = MIOPEN_BRIDGE_VERSION;
+  bridge.size = sizeof bridge;
+  if (open(&host, &bridge) != 0) { /* it has said why */
+    bridge_absent("the forwarding library cannot serve this process", NULL);
+    return BRIDGE_ABSENT;
+  }
+  __register_atfork(NULL, NULL, after_fork_in_child, NULL);
+  __cxa_atexit(bridge_finish, NULL, NULL);
+  return BRIDGE_OPEN;
+}
+
+/* Whether the forwarding library can be called. Opens it at the first call. A call that arrives
+ * while this thread is at that, from a signal handler or from within the library, goes native. */
+static bool bridge_ready(void) {
+  uint32_t state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
+  if (!state) {
+    static uint64_t claim;
+    int host_errno = errno;
+    /* Signals are not blocked: the threads of the library would inherit that. */
+    if (shim_claim(&claim, &bridge_state) == SHIM_CLAIM_OURS)
+      __atomic_store_n(&bridge_state, bridge_load(), __ATOMIC_RELEASE);
+    errno = host_errno;
+    state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
+  }
+  return state == BRIDGE_OPEN && !in_child;
+}
+
+/* Whether it has been opened already, for functions that need not open it. */
+static bool bridge_opened(void) {
+  return __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE) == BRIDGE_OPEN && !in_child;
+}
+
+/* What a descriptor says. */
+
+enum {
+  status_success = 0,
+  status_bad_parameter = 3,
+  status_internal_error = 5,
+  type_double = 6,
+};
+
+static uint32_t bytes_of(int type) {
+  static const uint8_t bytes[] = {2, 4, 4, 1, 0, 2, 8, 1, 1, 8}; /* by miopenDataType_t */
+  return (unsigned)type < sizeof bytes ? bytes[type] : 0;
+}
+
+static void read_tensor(void *descriptor, struct miopen_bridge_tensor *tensor) {
+  int rank = 0, type = 0, dims[MIOPEN_BRIDGE_MAX_RANK], strides[MIOPEN_BRIDGE_MAX_RANK];
+  tensor->cast = -1;
+  if (IMPL(miopenGetTensorDescriptorSize)(descriptor, &rank) != status_success || rank <= 0)
+    return;
+  tensor->rank = rank;
+  if (rank > MIOPEN_BRIDGE_MAX_RANK)
+    return;
+  if (IMPL(miopenGetTensorDescriptor)(descriptor, &type, dims, strides) != status_success) {
+    tensor->rank = 0;
+    return;
+  }
+  tensor->type = type;
+  uint64_t last = 0;
+  for (int i = 0; i < rank; i++) {
+    tensor->dims[i] = dims[i];
+    tensor->strides[i] = strides[i];
+    last += (uint64_t)(dims[i] - 1) * (uint64_t)strides[i];
+  }
+  /* Vectors of channels, and dimensions that do not fit an int, show in the size. */
+  size_t size = 0;
+  tensor->vectorised = IMPL(miopenGetTensorNumBytes)(descriptor, &size) != status_success ||
+                       size != (last + 1) * bytes_of(type);
+  int cast = -1;
+  if (known_index[KNOWN_miopenGetTensorCastType] &&
+      IMPL(miopenGetTensorCastType)(descriptor, &cast) == status_success)
+    tensor->cast = cast;
+}
+
+static int32_t read_attribute(void *descriptor, int attribute) {
+  int value = -1;
+  return IMPL(miopenGetConvolutionAttribute)(descriptor, attribute, &value) == status_success
+             ? value
+             : -1;
+}
+
+static void read_convolution(void *descriptor, struct miopen_bridge_convolution *problem) {
+  int spatial = 0, got = 0, groups = 0, mode = -1;
+  int pads[MIOPEN_BRIDGE_MAX_SPATIAL], strides[MIOPEN_BRIDGE_MAX_SPATIAL],
+      dilations[MIOPEN_BRIDGE_MAX_SPATIAL];
+  problem->fp16_alternative = read_attribute(descriptor, 0);
+  problem->deterministic = read_attribute(descriptor, 1);
+  problem->fp8_rounding = read_attribute(descriptor, 2);
+  if (IMPL(miopenGetConvolutionSpatialDim)(descriptor, &spatial) != status_success || spatial <= 0)
+    return;
+  problem->spatial = spatial;
+  if (spatial > MIOPEN_BRIDGE_MAX_SPATIAL)
+    return;
+  if (IMPL(miopenGetConvolutionGroupCount)(descriptor, &groups) != status_success ||
+      IMPL(miopenGetConvolutionNdDescriptor)(descriptor, spatial, &got, pads, strides, dilations,
+                                             &mode) != status_success ||
+      got != spatial) {
+    problem->spatial = 0;
+    return;
+  }
+  problem->groups = groups;
+  problem->mode = mode;
+  for (int i = 0; i < spatial; i++) {
+    problem->pads[i] = pads[i];
+    problem->strides[i] = strides[i];
+    problem->dilations[i] = dilations[i];
+  }
+}
+
+/* The scalars of the API are double for double tensors and float for all others. */
+static double read_scalar(const void *scalar, int type) {
+  if (!scalar)
+    return 0;
+  return type == type_double ? *(const double *)scalar : (double)*(const float *)scalar;
+}
+
+/* The hooks. Calls that they make of the implementation keep the order that the application has. */
+
+#define SHIM_HOOK(result, name, parameters) static result hook_##name parameters;
+#define SHIM_USE(result, name, parameters)
+#include "hooks.def"
+#undef SHIM_HOOK
+#undef SHIM_USE
+
+static int hook_miopenCreate(void **handle) {
+  int status = IMPL(miopenCreate)(handle);
+  if (status == status_success && bridge_ready())
+    bridge.handle_created(*handle, NULL);
+  return status;
+}
+
+static int hook_miopenCreateWithStream(void **handle, void *stream) {
+  int status = IMPL(miopenCreateWithStream)(handle, stream);
+  if (status == status_success && bridge_ready())
+    bridge.handle_created(*handle, stream);
+  return status;
+}
+
+static int hook_miopenDestroy(void *handle) {
+  if (bridge_opened())
+    bridge.handle_destroyed(handle);
+  return IMPL(miopenDestroy)(handle);
+}
+
+static int hook_miopenSetStream(void *handle, void *stream) {
+  int status = IMPL(miopenSetStream)(handle, stream);
+  if (status == status_success && bridge_ready())
+    bridge.stream_set(handle, stream);
+  return status;
+}
+
+static int hook_miopenEnableProfiling(void *handle, bool enable) {
+  int status = IMPL(miopenEnableProfiling)(handle, enable);
+  if (status == status_success && bridge_ready())
+    bridge.profiling_set(handle, enable);
+  return status;
+}
+
+static int hook_miopenGetKernelTime(void *handle, float *milliseconds) {
+  int status = IMPL(miopenGetKernelTime)(handle, milliseconds);
+  if (status == status_success && bridge_opened())
+    *milliseconds = bridge.kernel_time(handle, *milliseconds);
+  return status;
+}
+
+static const char *hook_miopenGetErrorString(int status) {
+  const char *native = IMPL(miopenGetErrorString)(status);
+  return bridge_opened() ? bridge.error_text(status, native) : native;
+}
+
+static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *x_desc,
+                                         const void *x, void *w_desc, const void *w,
+                                         void *convolution, int algorithm, const void *beta,
+                                         void *y_desc, void *y, void *workspace,
+                                         size_t workspace_bytes) {
+  bool ready = bridge_ready();
+  /* What MIOpen refuses, it refuses itself. */
+  if (ready && handle && x_desc && w_desc && y_desc && convolution) {
+    struct miopen_bridge_convolution problem = {0};
+    read_tensor(x_desc, &problem.x);
+    read_tensor(w_desc, &problem.w);
+    read_tensor(y_desc, &problem.y);
+    read_convolution(convolution, &problem);
+    struct miopen_bridge_call call = {
+        .handle = handle,
+        .alpha = read_scalar(alpha, problem.x.type),
+        .beta = read_scalar(beta, problem.x.type),
+        .alpha_set = alpha != NULL,
+        .beta_set = beta != NULL,
+        .x = x,
+        .w = w,
+        .y = y,
+        .workspace = workspace,
+        .workspace_bytes = workspace_bytes,
+        .algorithm = algorithm,
+    };
+    struct miopen_bridge_answer answer = {MIOPEN_BRIDGE_NATIVE, status_internal_error};
+    bridge.convolution_forward(&call, &problem, &answer);
+    if (answer.route == MIOPEN_BRIDGE_DONE)
+      return answer.status;
+  }
+  if (!ready && strict && !in_child)
+    return status_internal_error;
+  int status =
+      IMPL(miopenConvolutionForward)(handle, alpha, x_desc, x, w_desc, w, convolution, algorithm,
+                                     beta, y_desc, y, workspace, workspace_bytes);
+  if (ready)
+    bridge.served_natively(handle, status);
+  return status;
+}
+
+/* The functions of miopen_hipdnn_shim.h. */
+
+#define SHIM_PUBLIC __attribute__((visibility("default")))
+
+SHIM_PUBLIC int miopenGetLastForwardedError(void);
+SHIM_PUBLIC int miopenGetForwardingStatistics(void *statistics, size_t bytes);
+
+int miopenGetLastForwardedError(void) {
+  return bridge_opened() ? bridge.last_error() : 0;
+}
+
+int miopenGetForwardingStatistics(void *statistics, size_t bytes) {
+  if (!statistics)
+    return status_bad_parameter;
+  struct miopen_bridge_statistics now = {0};
+  if (bridge_opened())
+    bridge.statistics(&now);
+  memset(statistics, 0, bytes);
+  memcpy(statistics, &now, bytes < sizeof now ? bytes : sizeof now);
+  return status_success;
+}
+
+const void *shim_hook(uint32_t index) {
+  static const void *const hooks[] = {
+#define SHIM_HOOK(result, name, parameters) [KNOWN_##name] = hook_##name,
+#define SHIM_USE(result, name, parameters)
+#include "hooks.def"
+#undef SHIM_HOOK
+#undef SHIM_USE
+  };
+  for (enum known k = 0; k < HOOKS; k++)
+    if (known_index[k] == index + 1)
+      return hooks[k];
+  return NULL;
+}

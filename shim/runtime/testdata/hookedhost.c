@@ -1,0 +1,106 @@
+/* An application of hooked.h. Scenarios: session, fork, threads, limits. */
+#include "hooked.h"
+#include "miopen_hipdnn_shim.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static handle_t handle;
+
+static int convolve(struct tensor *x, struct tensor *w, struct tensor *y, struct convolution *c,
+                    const void *alpha, const void *beta) {
+  return miopenConvolutionForward(handle, alpha, x, (void *)0x10, w, (void *)0x20, c, direct, beta,
+                                  y, (void *)0x30, (void *)0x40, 50);
+}
+
+static struct tensor x = {single, 4, {2, 3, 4, 5}, {60, 20, 5, 1}, 480};
+static struct tensor w = {single, 4, {6, 3, 1, 2}, {6, 2, 2, 1}, 144};
+static struct tensor y = {half, 4, {2, 6, 4, 4}, {96, 1, 24, 6}, 384};
+static struct convolution c = {2, {1, 2}, {3, 4}, {5, 6}, 7, {8, 9, 10}, transpose};
+static const float one = 1, two = 2;
+
+static int ordinary(void) {
+  return convolve(&x, &w, &y, &c, &one, &two);
+}
+
+static void session(void) {
+  errno = 77;
+  printf("status %d errno %d\n", miopenCreate(&handle), errno);
+  miopenSetStream(handle, (stream_t)0x50);
+  miopenEnableProfiling(handle, true);
+  printf("status %d\n", ordinary());
+  float time = 0;
+  miopenGetKernelTime(handle, &time);
+  printf("time %g text %s error %d\n", time, miopenGetErrorString(unknown),
+         miopenGetLastForwardedError());
+  struct miopenForwardingStatistics s;
+  printf("statistics %d", miopenGetForwardingStatistics(&s, sizeof s));
+  printf(": %lu %lu %lu %lu %lu\n", s.forwarded, s.native, s.failed, s.plan_hits, s.plan_builds);
+  s.native = 99;
+  miopenGetForwardingStatistics(&s, sizeof s.forwarded);
+  printf("short %lu %lu null %d\n", s.forwarded, s.native, miopenGetForwardingStatistics(NULL, 0));
+  miopenDestroy(handle);
+  miopenCreateWithStream(&handle, (stream_t)0x60);
+  miopenDestroy(handle);
+}
+
+static void limits(void) {
+  miopenCreate(&handle);
+  const double three = 3;
+  struct tensor big = x, wide_x = x, vector = x, none = x;
+  big.rank = 8;
+  wide_x.type = wide;
+  wide_x.bytes = 960;
+  vector.bytes *= 4;
+  none.rank = -1;
+  struct convolution deep = c;
+  deep.spatial = 6;
+  convolve(&big, &w, &y, &c, NULL, NULL);
+  convolve(&wide_x, &w, &y, &c, &three, &three);
+  convolve(&vector, &none, &y, &deep, &one, &one);
+  printf("null %d\n", miopenConvolutionForward(handle, &one, NULL, NULL, &w, NULL, &c, direct, &one,
+                                               &y, NULL, NULL, 0));
+}
+
+static void *in_thread(void *unused) {
+  (void)unused;
+  ordinary();
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc != 2)
+    return 2;
+  if (strcmp(argv[1], "session") == 0) {
+    session();
+  } else if (strcmp(argv[1], "limits") == 0) {
+    limits();
+  } else if (strcmp(argv[1], "fork") == 0) {
+    miopenCreate(&handle);
+    if (fork() == 0) {
+      printf("child\n");
+      printf("status %d\n", ordinary());
+      exit(0);
+    }
+    wait(NULL);
+    printf("parent\n");
+    printf("status %d\n", ordinary());
+  } else if (strcmp(argv[1], "threads") == 0) {
+    pthread_t threads[16];
+    handle = (handle_t)&x; /* one that was made elsewhere: miopenCreate would be the first call */
+    for (int i = 0; i < 16; i++)
+      if (pthread_create(&threads[i], NULL, in_thread, NULL) != 0)
+        return 1;
+    for (int i = 0; i < 16; i++)
+      pthread_join(threads[i], NULL);
+  } else {
+    return 2;
+  }
+  return 0;
+}
