@@ -253,6 +253,14 @@ func names271(t *testing.T) []string {
 	names := strings.Fields(string(text))
 	require.Len(t, names, 271)
 	require.True(t, slices.IsSorted(names))
+	// Those that the wrapper knows the types of cannot be declared with other ones, so they get other names.
+	hooked, used := runtime.Hooked()
+	for _, known := range append(hooked, used...) {
+		i := slices.Index(names, known)
+		require.GreaterOrEqual(t, i, 0, known)
+		names[i] += "Unhooked"
+	}
+	slices.Sort(names)
 	return names
 }
 

@@ -257,8 +257,8 @@ static void read_tensor(void *descriptor, struct miopen_bridge_tensor *tensor) {
                        size != (last + 1) * bytes_of(type);
   int cast = -1;
   if (known_index[KNOWN_miopenGetTensorCastType] &&
-      IMPL(miopenGetTensorCastType)(descriptor, &cast) == status_success)
-    tensor->cast = cast;
+      IMPL(miopenGetTensorCastType)(descriptor, &cast) == status_success && cast != type)
+    tensor->cast = cast; /* without one MIOpen gives the type */
 }
 
 static int32_t read_attribute(void *descriptor, int attribute) {

@@ -56,8 +56,8 @@ struct miopenForwardingStatistics {
  * off. The numbers are read one after the other while other threads go on.
  *
  * statistics is the caller's, bytes its size: pass sizeof, so that a library with more or fewer
- * members fills what the caller has. Returns miopenStatusSuccess (0), or miopenStatusBadParm (3) for
- * a null pointer. Never blocks; callable from any thread.
+ * members fills what the caller has. Returns miopenStatusSuccess (0), or miopenStatusBadParm (3)
+ * for a null pointer. Never blocks; callable from any thread.
  */
 int miopenGetForwardingStatistics(struct miopenForwardingStatistics *statistics, size_t bytes);
 

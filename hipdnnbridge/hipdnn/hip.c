@@ -1,0 +1,158 @@
+#define _GNU_SOURCE /* dladdr */
+#include "hip.h"
+
+#include <dlfcn.h>
+
+static const struct {
+  const char *name;
+  size_t offset; /* in struct hip */
+  int optional;
+} functions[] = {
+    {"hipGetDevice", offsetof(struct hip, get_device), 0},
+    {"hipSetDevice", offsetof(struct hip, set_device), 0},
+    {"hipMalloc", offsetof(struct hip, malloc), 0},
+    {"hipFree", offsetof(struct hip, free), 0},
+    {"hipMemGetInfo", offsetof(struct hip, mem_get_info), 0},
+    {"hipDeviceSynchronize", offsetof(struct hip, device_synchronize), 0},
+    {"hipStreamIsCapturing", offsetof(struct hip, stream_is_capturing), 0},
+    {"hipEventCreate", offsetof(struct hip, event_create), 0},
+    {"hipEventDestroy", offsetof(struct hip, event_destroy), 0},
+    {"hipEventRecord", offsetof(struct hip, event_record), 0},
+    {"hipEventQuery", offsetof(struct hip, event_query), 0},
+    {"hipEventSynchronize", offsetof(struct hip, event_synchronize), 0},
+    {"hipEventElapsedTime", offsetof(struct hip, event_elapsed_time), 0},
+    {"hipGetErrorString", offsetof(struct hip, get_error_string), 0},
+    {"hipThreadExchangeStreamCaptureMode",
+     offsetof(struct hip, thread_exchange_stream_capture_mode), 1},
+};
+
+enum hip_found hip_find(struct hip *hip, const char *library, const char **missing) {
+  void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle)
+    return HIP_NOT_LOADED;
+  /* The handle is kept: it costs nothing, and the functions stay. dlsym on it searches the library
+   * and what it depends on, breadth first, and never what somebody else loaded. */
+  int found = 0;
+  *missing = NULL;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    void *function = dlsym(handle, functions[i].name);
+    *(void **)((char *)hip + functions[i].offset) = function;
+    if (function)
+      found = 1;
+    else if (!functions[i].optional && !*missing)
+      *missing = functions[i].name;
+  }
+  if (!*missing)
+    return HIP_FOUND;
+  return found ? HIP_INCOMPLETE : HIP_NONE;
+}
+
+const void *hip_of_library(void *library) {
+  return dlsym(library, "hipGetDevice");
+}
+
+const char *hip_file_of(const void *address) {
+  Dl_info info;
+  return address && dladdr(address, &info) ? info.dli_fname : NULL;
+}
+
+const void *hip_get_device_address(const struct hip *hip) {
+  return (const void *)hip->get_device;
+}
+
+const void *hip_any_address(const struct hip *hip) {
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    const void *address = *(void *const *)((const char *)hip + functions[i].offset);
+    if (address)
+      return address;
+  }
+  return NULL;
+}
+
+int hip_capturing(const struct hip *hip, uintptr_t stream) {
+  int status = HIP_CAPTURE_STATUS_NONE;
+  int error = hip->stream_is_capturing((void *)stream, &status);
+  return error ? -error : status != HIP_CAPTURE_STATUS_NONE;
+}
+
+/* While any thread captures in the global mode, allocation and waiting in all threads would end
+ * that capture; a thread in the relaxed mode is let through. */
+static int relax(const struct hip *hip, int *before) {
+  *before = HIP_CAPTURE_MODE_RELAXED;
+  return hip->thread_exchange_stream_capture_mode &&
+         hip->thread_exchange_stream_capture_mode(before) == HIP_SUCCESS;
+}
+
+static void restore(const struct hip *hip, int relaxed, int before) {
+  if (relaxed)
+    hip->thread_exchange_stream_capture_mode(&before);
+}
+
+int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size) {
+  int before;
+  int relaxed = relax(hip, &before);
+  void *memory = NULL;
+  int error = hip->malloc(&memory, size);
+  restore(hip, relaxed, before);
+  *pointer = (uintptr_t)memory;
+  return error;
+}
+
+int hip_release(const struct hip *hip, uintptr_t pointer) {
+  int before;
+  int relaxed = relax(hip, &before);
+  int error = hip->free((void *)pointer);
+  restore(hip, relaxed, before);
+  return error;
+}
+
+int hip_synchronize(const struct hip *hip) {
+  int before;
+  int relaxed = relax(hip, &before);
+  int error = hip->device_synchronize();
+  restore(hip, relaxed, before);
+  return error;
+}
+
+int hip_current_device(const struct hip *hip, int *device) {
+  return hip->get_device(device);
+}
+
+int hip_use_device(const struct hip *hip, int device) {
+  return hip->set_device(device);
+}
+
+int hip_memory(const struct hip *hip, size_t *free, size_t *total) {
+  return hip->mem_get_info(free, total);
+}
+
+int hip_new_event(const struct hip *hip, uintptr_t *event) {
+  void *created = NULL;
+  int error = hip->event_create(&created);
+  *event = (uintptr_t)created;
+  return error;
+}
+
+int hip_destroy_event(const struct hip *hip, uintptr_t event) {
+  return hip->event_destroy((void *)event);
+}
+
+int hip_record(const struct hip *hip, uintptr_t event, uintptr_t stream) {
+  return hip->event_record((void *)event, (void *)stream);
+}
+
+int hip_query(const struct hip *hip, uintptr_t event) {
+  return hip->event_query((void *)event);
+}
+
+int hip_wait(const struct hip *hip, uintptr_t event) {
+  return hip->event_synchronize((void *)event);
+}
+
+int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop) {
+  return hip->event_elapsed_time(milliseconds, (void *)start, (void *)stop);
+}
+
+const char *hip_error(const struct hip *hip, int error) {
+  return hip->get_error_string(error);
+}

@@ -1,0 +1,84 @@
+/* The HIP run time that the private MIOpen library depends on: the numbers and prototypes of
+ * hip/hip_runtime_api.h that are needed, found through that library and nowhere else. */
+#ifndef HIPDNNBRIDGE_HIPDNN_HIP_H_
+#define HIPDNNBRIDGE_HIPDNN_HIP_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* hipError_t. */
+enum {
+  HIP_SUCCESS = 0,
+  HIP_ERROR_OUT_OF_MEMORY = 2,
+  HIP_ERROR_NOT_READY = 600,
+};
+
+/* hipStreamCaptureStatus and hipStreamCaptureMode. */
+enum {
+  HIP_CAPTURE_STATUS_NONE = 0,
+  HIP_CAPTURE_MODE_RELAXED = 2,
+};
+
+/* All return hipError_t. */
+struct hip {
+  int (*get_device)(int *device);
+  int (*set_device)(int device);
+  int (*malloc)(void **pointer, size_t size);
+  int (*free)(void *pointer);
+  int (*mem_get_info)(size_t *free, size_t *total);
+  int (*device_synchronize)(void);
+  int (*stream_is_capturing)(void *stream, int *status);
+  int (*event_create)(void **event);
+  int (*event_destroy)(void *event);
+  int (*event_record)(void *event, void *stream);
+  int (*event_query)(void *event);
+  int (*event_synchronize)(void *event);
+  int (*event_elapsed_time)(float *milliseconds, void *start, void *stop);
+  const char *(*get_error_string)(int error);
+  /* May be NULL. */
+  int (*thread_exchange_stream_capture_mode)(int *mode);
+};
+
+enum hip_found {
+  HIP_FOUND,      /* all functions */
+  HIP_NONE,       /* not one: the library does not depend on a HIP run time */
+  HIP_INCOMPLETE, /* some, *missing is the first that is not there */
+  HIP_NOT_LOADED, /* the process has not loaded the library */
+};
+
+/* Looks for the functions in the dependencies of a library that the process has loaded, which it
+ * will not unload. */
+enum hip_found hip_find(struct hip *hip, const char *library, const char **missing);
+
+/* The file that an address is in, as the loader has it, or NULL. */
+const char *hip_file_of(const void *address);
+
+/* What a library that was opened has for a HIP function, or NULL: its own dependencies again. */
+const void *hip_of_library(void *library);
+
+/* The address of hipGetDevice, and of any function that was found. */
+const void *hip_get_device_address(const struct hip *hip);
+const void *hip_any_address(const struct hip *hip);
+
+/* 1: the stream is capturing, 0: it is not, negative: -hipError_t. */
+int hip_capturing(const struct hip *hip, uintptr_t stream);
+
+/* Allocation, release and waiting for the device that leave another thread's capture alone, as far
+ * as HIP can do that. */
+int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size);
+int hip_release(const struct hip *hip, uintptr_t pointer);
+int hip_synchronize(const struct hip *hip);
+
+/* The rest, for callers that cannot call through a pointer. */
+int hip_current_device(const struct hip *hip, int *device);
+int hip_use_device(const struct hip *hip, int device);
+int hip_memory(const struct hip *hip, size_t *free, size_t *total);
+int hip_new_event(const struct hip *hip, uintptr_t *event);
+int hip_destroy_event(const struct hip *hip, uintptr_t event);
+int hip_record(const struct hip *hip, uintptr_t event, uintptr_t stream);
+int hip_query(const struct hip *hip, uintptr_t event);
+int hip_wait(const struct hip *hip, uintptr_t event);
+int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop);
+const char *hip_error(const struct hip *hip, int error);
+
+#endif

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdio>
+
+// Expectations of a scenario: what does not hold is printed, and the scenario's code is 1.
+extern int failures;
+
+#define EXPECT(condition, ...)                                                                     \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      failures++;                                                                                  \
+      std::printf("%s:%d: not so: %s: ", __FILE__, __LINE__, #condition);                          \
+      std::printf(__VA_ARGS__);                                                                    \
+      std::printf("\n");                                                                           \
+    }                                                                                              \
+  } while (0)
