@@ -32,7 +32,6 @@ type Device interface {
 	Record(e Event, stream uintptr) error
 	// Done tells whether the stream has come to where the event was recorded.
 	Done(Event) (bool, error)
-	Wait(Event) error
 	// Elapsed is the time between two events, which it waits for.
 	Elapsed(start, stop Event) (time.Duration, error)
 
@@ -147,12 +146,8 @@ func (d *hipDevice) Done(e Event) (bool, error) {
 	return code == C.HIP_SUCCESS, d.check("hipEventQuery", code)
 }
 
-func (d *hipDevice) Wait(e Event) error {
-	return d.check("hipEventSynchronize", C.hip_wait(d.hip, C.uintptr_t(e)))
-}
-
 func (d *hipDevice) Elapsed(start, stop Event) (time.Duration, error) {
-	if err := d.Wait(stop); err != nil {
+	if err := d.check("hipEventSynchronize", C.hip_wait(d.hip, C.uintptr_t(stop))); err != nil {
 		return 0, err
 	}
 	var ms C.float
@@ -205,7 +200,6 @@ func (hostDevice) Record(e Event, _ uintptr) error {
 }
 
 func (hostDevice) Done(Event) (bool, error) { return true, nil }
-func (hostDevice) Wait(Event) error         { return nil }
 
 func (hostDevice) Elapsed(start, stop Event) (time.Duration, error) {
 	return time.Duration(C.hipdnn_host_elapsed(C.uintptr_t(start), C.uintptr_t(stop))), nil

@@ -1,7 +1,7 @@
 package hipdnn
 
 /*
-#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "backend.h"

@@ -1,7 +1,7 @@
 package hook
 
 /*
-#cgo CFLAGS: -std=gnu11 -Wall -Wextra -I${SRCDIR}/../..
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -I${SRCDIR}/../..
 #cgo LDFLAGS: -lpthread
 #include <stdlib.h>
 #include "table.h"

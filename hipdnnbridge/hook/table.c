@@ -28,6 +28,12 @@ static __thread struct {
 static pthread_key_t text_key;
 static int text_key_made; /* 0: texts of threads that end are lost */
 
+/* At a thread's end. Destructors of others may still call MIOpen. */
+static void drop_text(void *text) {
+  free(text);
+  last.text = NULL;
+}
+
 static void clear_error(void) {
   last.status = 0;
   last.hipdnn_status = 0;
@@ -198,7 +204,7 @@ EXPORT int miopen_bridge_open(const struct miopen_bridge_host *from,
   }
   int host_errno = errno;
   memcpy(&host, from, from->size < sizeof host ? from->size : sizeof host);
-  text_key_made = pthread_key_create(&text_key, free) == 0;
+  text_key_made = pthread_key_create(&text_key, drop_text) == 0;
   int failed = bridgeOpen((char *)host.wrapper, (char *)host.private_library);
   if (!failed)
     *table = (struct miopen_bridge_table){

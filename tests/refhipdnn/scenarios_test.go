@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/runfile"
 )
 
 // table reads a file of tab-separated lines with a header, by the first column.
@@ -124,14 +126,24 @@ func TestReportOfLeaksAndMisuse(t *testing.T) {
 	require.Equal(t, map[string]int{"REF_DIRECT": 1}, r.report.Executions)
 }
 
+// simhip is the simulated HIP runtime. It comes from Bazel, or is a file that the variable names.
+func simhip(t *testing.T) string {
+	t.Helper()
+	switch value := os.Getenv("SIMHIP"); {
+	case value == "":
+		t.Skip("SIMHIP names no libamdhip64.so.7 of tests/simhip")
+		return ""
+	case filepath.IsAbs(value):
+		return value
+	}
+	path, err := runfile.Path("SIMHIP")
+	require.NoError(t, err)
+	return path
+}
+
 // A stream's order, on the simulated HIP runtime.
 func TestStream(t *testing.T) {
-	dir := os.Getenv("SIMHIP_DIR")
-	if dir == "" {
-		t.Skip("SIMHIP_DIR names no directory with libamdhip64.so.7")
-	}
-	hip := filepath.Join(dir, "libamdhip64.so.7")
-	require.FileExists(t, hip)
+	hip := simhip(t)
 	r := run(t, nil, "", "stream", hip)
 	require.Equal(t, 0, r.exit, r.out)
 	require.Empty(t, r.report.live())
@@ -141,11 +153,7 @@ func TestStream(t *testing.T) {
 
 // Events see the duration that was set.
 func TestDeviceTime(t *testing.T) {
-	dir := os.Getenv("SIMHIP_DIR")
-	if dir == "" {
-		t.Skip("SIMHIP_DIR names no directory with libamdhip64.so.7")
-	}
-	hip := filepath.Join(dir, "libamdhip64.so.7")
+	hip := simhip(t)
 	r := run(t, []string{"REFHIPDNN_DURATION_US=2000"}, "", "device-time", hip, "2000")
 	require.Equal(t, 0, r.exit, r.out)
 	t.Log(r.out)

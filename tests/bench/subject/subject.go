@@ -32,6 +32,9 @@ type Subject struct {
 	Wrapper string // path of the split's libMIOpen.so.1
 	Private string // path of the split's libMIOpen_private.so.1
 
+	// Folders are searched for libraries after the split, by workers that run on it.
+	Folders []string
+
 	worker string
 	host   launch.Host
 	home   string
@@ -104,11 +107,11 @@ func (s *Subject) Close() error { return os.RemoveAll(s.home) }
 // Scratch is a directory for files of the benchmark, the same for all its workers.
 func (s *Subject) Scratch() string { return s.home }
 
-// Command prepares the worker; the split is first in its library search path if it is to run on the split.
+// Command prepares the worker; the split, and Folders after it, are first in its library search path if it is to run on the split.
 func (s *Subject) Command(ctx context.Context, onSplit bool, args ...string) (*exec.Cmd, error) {
 	var dirs []string
 	if onSplit {
-		dirs = []string{filepath.Dir(s.Wrapper)}
+		dirs = append([]string{filepath.Dir(s.Wrapper)}, s.Folders...)
 	}
 	return s.host.Command(ctx, s.home, dirs, s.worker, args...)
 }

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_PLUGIN_STATUS_SUCCESS = 0,
   HIPDNN_PLUGIN_STATUS_BAD_PARAM = 1,
   HIPDNN_PLUGIN_STATUS_INVALID_VALUE = 2,
@@ -27,7 +27,7 @@ typedef enum {
   HIPDNN_PLUGIN_STATUS_NOT_INITIALIZED = 6
 } hipdnnPluginStatus_t;
 
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_PLUGIN_TYPE_UNSPECIFIED = 0,
   HIPDNN_PLUGIN_TYPE_ENGINE = 1,
   HIPDNN_PLUGIN_TYPE_HEURISTIC = 2

@@ -15,6 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Clients can pass any number: to C++ too, every one has to be a value of the type. */
+#if defined(__cplusplus)
+#define REFHIPDNN_INT : int
+#else
+#define REFHIPDNN_INT
+#endif
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -25,7 +32,7 @@ typedef struct HipdnnBackendDescriptor *hipdnnBackendDescriptor_t;
 typedef struct ihipStream_t *hipdnnRefStream_t;
 
 /* Source: HipdnnStatus.h @ 969801db. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_STATUS_SUCCESS = 0,
   HIPDNN_STATUS_NOT_INITIALIZED = 1,
   HIPDNN_STATUS_BAD_PARAM = 2,
@@ -45,7 +52,7 @@ typedef enum {
 } hipdnnStatus_t;
 
 /* Source: HipdnnDataType.h @ a4e33964. Not the numbering of the FlatBuffers. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_DATA_FLOAT = 0,
   HIPDNN_DATA_DOUBLE = 1,
   HIPDNN_DATA_HALF = 2,
@@ -67,7 +74,7 @@ typedef enum {
 } hipdnnDataType_t;
 
 /* Source: HipdnnBackendAttributeType.h @ 8378a562. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_TYPE_HANDLE = 0,
   HIPDNN_TYPE_DATA_TYPE = 1,
   HIPDNN_TYPE_BOOLEAN = 2,
@@ -105,7 +112,7 @@ typedef enum {
  * Source: HipdnnBackendDescriptorType.h @ f0c57afb. Early-2026 snapshots (@ 0aba1071) numbered the
  * operations from 17 on otherwise: 18 was backward data, and there was no pointwise.
  */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_BACKEND_INVALID_TYPE_EXT = 0,
   HIPDNN_BACKEND_ENGINE_DESCRIPTOR = 1,
   HIPDNN_BACKEND_ENGINECFG_DESCRIPTOR = 2,
@@ -132,16 +139,16 @@ typedef enum {
 enum { HIPDNN_EARLY_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR = 18 };
 
 /* Source: HipdnnConvolutionMode.h @ 969801db. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_CONVOLUTION_MODE_CONVOLUTION = 0,
   HIPDNN_CONVOLUTION_MODE_CROSS_CORRELATION = 1
 } hipdnnConvolutionMode_t;
 
 /* Source: HipdnnBackendHeuristicType.h @ 969801db. */
-typedef enum { HIPDNN_HEUR_MODE_FALLBACK = 0 } hipdnnBackendHeurMode_t;
+typedef enum REFHIPDNN_INT { HIPDNN_HEUR_MODE_FALLBACK = 0 } hipdnnBackendHeurMode_t;
 
 /* Source: HipdnnPointwiseMode.h @ 8b7455ae; the modes that the engines here compute. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_POINTWISE_ADD = 2,
   HIPDNN_POINTWISE_IDENTITY = 23,
   HIPDNN_POINTWISE_MUL = 30,
@@ -151,14 +158,14 @@ typedef enum {
 } hipdnnPointwiseMode_t;
 
 /* Source: HipdnnBackendCallbackTypes.h @ 0f778817. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_SEV_INFO = 0,
   HIPDNN_SEV_WARN = 1,
   HIPDNN_SEV_ERROR = 2,
   HIPDNN_SEV_FATAL = 3,
   HIPDNN_SEV_OFF = 4
 } hipdnnSeverity_t;
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_LOG_CALLBACK_MODE_SYNC = 0,
   HIPDNN_LOG_CALLBACK_MODE_ASYNC = 1
 } hipdnnLogCallbackMode_t;
@@ -168,11 +175,11 @@ typedef void (*hipdnnUserLogCallback_t)(hipdnnUserLogCallbackHandle_t, hipdnnSev
                                         const char *);
 
 /* Source: HipdnnBackendPluginLoadingMode.h, HipdnnBackendPluginUnloadingMode.h @ 969801db. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_PLUGIN_LOADING_ADDITIVE = 0,
   HIPDNN_PLUGIN_LOADING_ABSOLUTE = 1
 } hipdnnPluginLoadingMode_ext_t;
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_PLUGIN_UNLOADING_LAZY = 0,
   HIPDNN_PLUGIN_UNLOADING_EAGER = 1
 } hipdnnPluginUnloadingMode_ext_t;
@@ -181,7 +188,7 @@ typedef enum {
 enum { HIPDNN_SERIALIZED_CONTENT_GRAPH = 1, HIPDNN_SERIALIZED_CONTENT_EXECUTION_PLAN = 2 };
 
 /* Source: HipdnnBackendAttributeName.h @ 969801db. */
-typedef enum {
+typedef enum REFHIPDNN_INT {
   HIPDNN_ATTR_ENGINEHEUR_MODE = 100,
   HIPDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 101,
   HIPDNN_ATTR_ENGINEHEUR_RESULTS = 102,

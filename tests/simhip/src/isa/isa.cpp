@@ -20,7 +20,6 @@ constexpr const char *executed[] = {
     "MIOpenActiveBwd*",
     "MIOpenBatchNormFwdTrain*",
     "MIOpenBatchNormFwdInfer*",
-    "MIOpenBatchNormBwd*",
     "MIOpenLRNWithinChannel*",
     "SoftmaxForward",
     "SoftmaxBackward",
