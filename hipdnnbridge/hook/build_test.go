@@ -76,7 +76,7 @@ func build(t testing.TB, command string, arguments ...string) {
 
 func compile(t testing.TB, arguments ...string) {
 	t.Helper()
-	build(t, compiler("CC", "gcc"), append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, arguments...)...)
+	build(t, compiler("CC", "cc"), append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, arguments...)...)
 }
 
 // bridge returns libmiopen_hipdnn.so.1.

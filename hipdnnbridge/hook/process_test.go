@@ -26,7 +26,7 @@ func inProcess(t testing.TB) *bridge {
 	switch {
 	case backend == "":
 		backend = filepath.Join(t.TempDir(), "libhipdnn_backend.so")
-		out, err := exec.Command("gcc", "-O2", "-fPIC", "-shared", "testdata/backend.c", "-o", backend).CombinedOutput()
+		out, err := exec.Command("cc", "-O2", "-fPIC", "-shared", "testdata/backend.c", "-o", backend).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	case !filepath.IsAbs(backend):
 		var err error

@@ -159,6 +159,13 @@ func TestForwardedLimits(t *testing.T) {
 	}
 }
 
+// TestForwardedReentry: an engine that is linked against the wrapper itself gets MIOpen.
+func TestForwardedReentry(t *testing.T) {
+	o := forwardingPair(t, true).run(t, []string{forwarding + "1", "BRIDGE_CALLS_BACK=1"}, "session")
+	require.Contains(t, o.stdout, "\nnative create\nnative destroy\nbridge called back: 0\nstatus 0\n")
+	require.Equal(t, 2, strings.Count(o.stdout, "bridge created"), "the application's two handles")
+}
+
 // TestForwardedFork: a child of fork never enters the forwarding library.
 func TestForwardedFork(t *testing.T) {
 	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "fork")

@@ -186,6 +186,21 @@ func TestActivation(t *testing.T) {
 	}
 }
 
+// TestActivations: every function forward, in both types that the driver has. The driver's reference for the gradient of
+// most of them is made from the device's own forward result, so that idle kernels verify: that is no check.
+func TestActivations(t *testing.T) {
+	var requests []miopendriver.Request
+	for _, typ := range []miopendriver.Type{miopendriver.Float, miopendriver.Half} {
+		for _, function := range miopendriver.Functions {
+			requests = append(requests, miopendriver.Request{
+				Operation:  miopendriver.Activation{Type: typ, Function: function, Batch: 2, Channels: 3, Height: 5, Width: 7},
+				Directions: miopendriver.Forward,
+			})
+		}
+	}
+	take(t).verify(t, subject.Split, requests)
+}
+
 // TestUnforced: left alone, MIOpen chooses the same solvers in stock and split, and the smoke runs say the same. Whether
 // they are right is the driver's to say where the device executed what was chosen, and hardware's alone where it did not.
 func TestUnforced(t *testing.T) {
@@ -334,7 +349,8 @@ func TestLog(t *testing.T) {
 			stock, split := logs[subject.Stock], logs[subject.Split]
 			require.Greater(t, len(stock.Lines), 100, "MIOpen logs next to nothing")
 			require.Contains(t, strings.Join(stock.Lines, "\n"), "miopenStatus_t miopenCreateTensorDescriptor(", "MIOpen does not log its entry points")
-			require.Equal(t, stock, split)
+			// Not the lines of the thread that keeps locks alive: how many there are is a matter of time.
+			require.Equal(t, stock.Lines, split.Lines)
 			t.Logf("%d lines, identical", len(stock.Lines))
 		})
 	}
@@ -354,6 +370,8 @@ func TestShapes(t *testing.T) {
 	require.NoError(t, err)
 	kernels, err := compiled()
 	require.NoError(t, err)
+	config, err := device.FromEnvironment(t.TempDir())
+	require.NoError(t, err)
 	onSplit, onStock := counts()
 	for library, n := range map[subject.Library]int{subject.Split: onSplit, subject.Stock: onStock} {
 		t.Run(string(library), func(t *testing.T) {
@@ -367,6 +385,9 @@ func TestShapes(t *testing.T) {
 			require.Equal(t, verification.Held, cmd.ProcessState.ExitCode(), "1: not verified, 2: usage, 3: a control passes")
 			require.Contains(t, string(out), fmt.Sprintf("problems verified: %d of %d; verdicts: %d of %d\n", n, n, 3*n, 3*n))
 			require.Contains(t, string(out), fmt.Sprintf("control %s: fails for %d of %d problems\n", verification.NegatedReferences, n, n))
+			if config.Kind == device.Simulated {
+				require.Contains(t, string(out), fmt.Sprintf("control %s: fails for %d of %d problems\n", verification.IdleKernels, n, n))
+			}
 		})
 	}
 }
@@ -384,7 +405,9 @@ func TestShapesOnBoth(t *testing.T) {
 		for library, d := range drivers {
 			out, err := d.Run(t.Context(), request)
 			require.NoError(t, err)
-			require.Len(t, out.Report.Verdicts, 3, out.Stdout)
+			require.Empty(t, out.Findings([]miopendriver.Check{
+				miopendriver.ForwardConvolution, miopendriver.BackwardConvolutionData, miopendriver.BackwardConvolutionWeights,
+			}), out.Stdout)
 			require.Len(t, out.Report.Solutions, 3, out.Stdout)
 			outputs[library] = out
 		}

@@ -283,11 +283,22 @@ type Activation struct {
 // argument through.
 type Function uint8
 
-// Functions of an activation; MIOpen has more.
+// The functions that every release has. MIOpen knows them as miopenActivationPASTHRU and so on.
 const (
-	PassThrough Function = 0
-	ReLU        Function = 3
+	PassThrough Function = iota
+	Logistic
+	Tanh
+	ReLU
+	SoftReLU
+	Abs
+	Power
+	ClippedReLU
+	LeakyReLU
+	ELU
 )
+
+// Functions are all of them.
+var Functions = []Function{PassThrough, Logistic, Tanh, ReLU, SoftReLU, Abs, Power, ClippedReLU, LeakyReLU, ELU}
 
 func (a Activation) String() string {
 	return fmt.Sprintf("activ %v mode %d n%d c%d %dx%d", a.Type, a.Function, a.Batch, a.Channels, a.Height, a.Width)

@@ -84,7 +84,7 @@ func TestHeadersAreC(t *testing.T) {
 		require.NoError(t, os.WriteFile(source, []byte(text), 0o644))
 		cc := os.Getenv("CC")
 		if cc == "" {
-			cc = "gcc"
+			cc = "cc"
 		}
 		out, err := exec.Command(cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-Iinclude", "-fsyntax-only", source).CombinedOutput()
 		t.Logf("%.500s", out)

@@ -108,9 +108,9 @@ func client(t *testing.T, name string) string {
 			sources = []string{"driver/convrun.c"}
 		}
 		require.Len(t, sources, 1)
-		compile := []string{compiler("CC", "gcc"), "-std=gnu11"}
+		compile := []string{compiler("CC", "cc"), "-std=gnu11"}
 		if strings.HasSuffix(sources[0], ".cpp") {
-			compile = []string{compiler("CXX", "g++"), "-std=c++17", "-Isrc"}
+			compile = []string{compiler("CXX", "c++"), "-std=c++17", "-Isrc"}
 		}
 		program := filepath.Join(dir, name)
 		compile = append(compile, "-O1", "-Wall", "-Wextra", "-Werror", "-Iinclude", sources[0], "-o", program, "-pthread", lib, "-ldl")

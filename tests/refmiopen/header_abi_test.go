@@ -85,7 +85,7 @@ func facts(t *testing.T, header []byte, include ...string) string {
 		args = append(args, "-isystem", dir)
 	}
 	args = append(args, source, "-o", program)
-	out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput()
+	out, err := exec.Command(compiler("CXX", "c++"), args...).CombinedOutput()
 	require.NoError(t, err, "compiling the probe against %v:\n%s", include, out)
 	out, err = exec.Command(program).Output()
 	require.NoError(t, err)

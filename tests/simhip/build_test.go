@@ -60,7 +60,7 @@ func compiler() string {
 	if c := os.Getenv("CXX"); c != "" {
 		return c
 	}
-	return "g++"
+	return "c++"
 }
 
 func compile(t *testing.T, args ...string) {

@@ -116,7 +116,7 @@ func program(t *testing.T, name string) string {
 	}
 	cc := os.Getenv("CC")
 	if cc == "" {
-		cc = "gcc"
+		cc = "cc"
 	}
 	command := []string{cc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I../refmiopen/include", source, "-o", path, "-pthread"}
 	if name == "dlhost" {

@@ -12,7 +12,7 @@ NEEDS_DEVICE = select({
     Label("//toolchains/gpu:" + architecture): [Label("//toolchains/gpu:" + architecture)]
     for architecture in ARCHITECTURES
 } | {"//conditions:default": [Label("//toolchains/gpu:" + ARCHITECTURES[0])]}) + select({
-    Label("//toolchains/gpu:device_is_none"): [Label("//toolchains/gpu:needs_config_gpu_or_simulated")],
+    Label("//toolchains/gpu:device_is_none"): [Label("//toolchains/gpu:needs_config_gfx942_or_simulated")],
     "//conditions:default": [],
 })
 

@@ -81,7 +81,7 @@ struct miopen_bridge_answer {
 struct miopen_bridge_statistics {
   uint64_t forwarded;   /* calls that hipDNN served */
   uint64_t native;      /* calls of hooked operations that MIOpen served */
-  uint64_t failed;      /* forwarded calls that returned an error */
+  uint64_t failed;      /* calls that were not left to MIOpen and returned an error */
   uint64_t plan_hits;   /* executions with a plan from memory */
   uint64_t plan_builds; /* plans that were built */
 };

@@ -101,6 +101,9 @@ static uint32_t bridge_state;
 /* Set when the forwarding library is absent and MIOPEN_HIPDNN_FORWARDING_POLICY says that MIOpen is
  * not to stand in. */
 static bool strict;
+/* This thread is in the forwarding library. An engine of hipDNN that is linked against this
+ * libMIOpen calls it from there, and is to get MIOpen. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
 /* Set in a child of fork, where the forwarding library must not be called: the threads that it had
  * are not there. */
 static bool in_child;
@@ -165,6 +168,8 @@ static uint32_t bridge_load(void) {
     bridge_absent("the process has no dlopen", NULL);
     return BRIDGE_ABSENT;
   }
+  /* Before the library has threads, which a child would not have. */
+  __register_atfork(NULL, NULL, after_fork_in_child, NULL);
   /* By name: beside the wrapper, which is its RUNPATH, unless LD_LIBRARY_PATH says otherwise. */
   void *library = dlopen(MIOPEN_BRIDGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -192,7 +197,6 @@ static uint32_t bridge_load(void) {
     bridge_absent("the forwarding library cannot serve this process", NULL);
     return BRIDGE_ABSENT;
   }
-  __register_atfork(NULL, NULL, after_fork_in_child, NULL);
   __cxa_atexit(bridge_finish, NULL, NULL);
   return BRIDGE_OPEN;
 }
@@ -200,6 +204,8 @@ static uint32_t bridge_load(void) {
 /* Whether the forwarding library can be called. Opens it at the first call. A call that arrives
  * while this thread is at that, from a signal handler or from within the library, goes native. */
 static bool bridge_ready(void) {
+  if (in_child || inside)
+    return false;
   uint32_t state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
   if (!state) {
     static uint64_t claim;
@@ -210,13 +216,21 @@ static bool bridge_ready(void) {
     errno = host_errno;
     state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
   }
-  return state == BRIDGE_OPEN && !in_child;
+  return state == BRIDGE_OPEN;
 }
 
 /* Whether it has been opened already, for functions that need not open it. */
 static bool bridge_opened(void) {
-  return __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE) == BRIDGE_OPEN && !in_child;
+  return !in_child && !inside && __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE) == BRIDGE_OPEN;
 }
+
+/* A call of the forwarding library. */
+#define INSIDE(call)                                                                               \
+  do {                                                                                             \
+    inside = true;                                                                                 \
+    call;                                                                                          \
+    inside = false;                                                                                \
+  } while (0)
 
 /* What a descriptor says. */
 
@@ -314,41 +328,41 @@ static double read_scalar(const void *scalar, int type) {
 static int hook_miopenCreate(void **handle) {
   int status = IMPL(miopenCreate)(handle);
   if (status == status_success && bridge_ready())
-    bridge.handle_created(*handle, NULL);
+    INSIDE(bridge.handle_created(*handle, NULL));
   return status;
 }
 
 static int hook_miopenCreateWithStream(void **handle, void *stream) {
   int status = IMPL(miopenCreateWithStream)(handle, stream);
   if (status == status_success && bridge_ready())
-    bridge.handle_created(*handle, stream);
+    INSIDE(bridge.handle_created(*handle, stream));
   return status;
 }
 
 static int hook_miopenDestroy(void *handle) {
   if (bridge_opened())
-    bridge.handle_destroyed(handle);
+    INSIDE(bridge.handle_destroyed(handle));
   return IMPL(miopenDestroy)(handle);
 }
 
 static int hook_miopenSetStream(void *handle, void *stream) {
   int status = IMPL(miopenSetStream)(handle, stream);
   if (status == status_success && bridge_ready())
-    bridge.stream_set(handle, stream);
+    INSIDE(bridge.stream_set(handle, stream));
   return status;
 }
 
 static int hook_miopenEnableProfiling(void *handle, bool enable) {
   int status = IMPL(miopenEnableProfiling)(handle, enable);
   if (status == status_success && bridge_ready())
-    bridge.profiling_set(handle, enable);
+    INSIDE(bridge.profiling_set(handle, enable));
   return status;
 }
 
 static int hook_miopenGetKernelTime(void *handle, float *milliseconds) {
   int status = IMPL(miopenGetKernelTime)(handle, milliseconds);
   if (status == status_success && bridge_opened())
-    *milliseconds = bridge.kernel_time(handle, *milliseconds);
+    INSIDE(*milliseconds = bridge.kernel_time(handle, *milliseconds));
   return status;
 }
 
@@ -384,17 +398,17 @@ static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *
         .algorithm = algorithm,
     };
     struct miopen_bridge_answer answer = {MIOPEN_BRIDGE_NATIVE, status_internal_error};
-    bridge.convolution_forward(&call, &problem, &answer);
+    INSIDE(bridge.convolution_forward(&call, &problem, &answer));
     if (answer.route == MIOPEN_BRIDGE_DONE)
       return answer.status;
   }
-  if (!ready && strict && !in_child)
+  if (!ready && strict && !in_child && !inside)
     return status_internal_error;
   int status =
       IMPL(miopenConvolutionForward)(handle, alpha, x_desc, x, w_desc, w, convolution, algorithm,
                                      beta, y_desc, y, workspace, workspace_bytes);
   if (ready)
-    bridge.served_natively(handle, status);
+    INSIDE(bridge.served_natively(handle, status));
   return status;
 }
 

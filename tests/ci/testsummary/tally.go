@@ -104,11 +104,11 @@ func (t *tally) addResult(label string, e *event) {
 	t.tested[label] = true
 	ok := e.TestResult.Status == "PASSED"
 	before := len(t.failed)
-	cases := 0
+	cases, placeholder := 0, true // without a test.xml, the target is the case
 	for _, output := range e.TestResult.Output {
 		if output.Name == "test.xml" {
 			var err error
-			if cases, err = t.addCases(label, output.URI); err != nil {
+			if cases, placeholder, err = t.addCases(label, output.URI); err != nil {
 				t.failed = append(t.failed, fmt.Sprintf("%s (%v)", label, err))
 			}
 		}
@@ -116,21 +116,23 @@ func (t *tally) addResult(label string, e *event) {
 	switch {
 	case !ok && len(t.failed) == before:
 		t.failed = append(t.failed, label+" ("+e.TestResult.Status+")")
-	case ok && cases == 0 && len(t.failed) == before:
+	case ok && cases == 0 && len(t.failed) == before && placeholder:
 		t.passed++
+	case ok && cases == 0 && len(t.failed) == before:
+		t.failed = append(t.failed, label+" (it ran no test)")
 	}
 }
 
-// addCases counts the cases of a test.xml that has more than Bazel's own single placeholder, and returns how
-// many there were.
-func (t *tally) addCases(label, uri string) (int, error) {
+// addCases counts the cases of a test.xml and returns how many there were, and whether there was Bazel's own placeholder,
+// which it writes for a target that reports none.
+func (t *tally) addCases(label, uri string) (count int, placeholder bool, err error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
-		return 0, fmt.Errorf("its test.xml is not on this machine: %s", uri)
+		return 0, false, fmt.Errorf("its test.xml is not on this machine: %s", uri)
 	}
 	file, err := os.Open(u.Path)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer file.Close()
 	type testCase struct {
@@ -146,12 +148,12 @@ func (t *tally) addCases(label, uri string) (int, error) {
 		} `xml:"testsuite"`
 	}
 	if err := xml.NewDecoder(file).Decode(&report); err != nil {
-		return 0, fmt.Errorf("%s: %w", u.Path, err)
+		return 0, false, fmt.Errorf("%s: %w", u.Path, err)
 	}
-	count := 0
 	for _, suite := range report.Suites {
 		for _, c := range suite.Cases {
-			if c.Class == "" { // written by Bazel for a target that reports no cases
+			if c.Class == "" {
+				placeholder = true
 				continue
 			}
 			count++
@@ -166,7 +168,7 @@ func (t *tally) addCases(label, uri string) (int, error) {
 			}
 		}
 	}
-	return count, nil
+	return count, placeholder, nil
 }
 
 // addAborted notes a target that Bazel did not finish. One that is skipped counts when it is a test; one that

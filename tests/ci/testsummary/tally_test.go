@@ -57,6 +57,15 @@ func TestCountsCasesAndTargets(t *testing.T) {
 	require.Equal(t, map[string]bool{"//a:go TestC": true}, total.skipped)
 }
 
+// TestNothingRan: a target whose report has neither a case nor Bazel's placeholder ran no test, and is no success.
+func TestNothingRan(t *testing.T) {
+	empty := write(t, "empty.xml", `<testsuites></testsuites>`)
+	placeholder := write(t, "placeholder.xml", `<testsuites><testsuite><testcase name="//a:sh"/></testsuite></testsuites>`)
+	total := tallyOf(t, write(t, "bep.json", result("//a:go", "PASSED", empty), result("//a:sh", "PASSED", placeholder), finishedFailed))
+	require.Equal(t, 1, total.passed)
+	require.Equal(t, []string{"//a:go (it ran no test)"}, total.failed)
+}
+
 func TestFailureWithoutCaseIsCounted(t *testing.T) {
 	report := write(t, "test.xml", `<testsuites><testsuite><testcase classname="p" name="TestA"/></testsuite></testsuites>`)
 	total := tallyOf(t, write(t, "bep.json", result("//a:go", "TIMEOUT", report), finishedFailed))

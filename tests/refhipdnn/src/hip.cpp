@@ -55,8 +55,9 @@ LaunchHostFunc launch_host_func() {
     f = find();
     found.store(f, std::memory_order_release);
     searched.store(now, std::memory_order_release);
+    return f;
   }
-  return f;
+  return found.load(std::memory_order_acquire); // another thread may have found it meanwhile
 }
 
 void run(void *data) {

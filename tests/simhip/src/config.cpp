@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fnmatch.h>
 #include <thread>
 #include <unistd.h>
@@ -128,6 +129,9 @@ std::vector<Failure> failures() {
     if (failure.call == 0 || end + (failure.onwards ? 1 : 0) != part.c_str() + equals || !error ||
         *error == hipSuccess) {
       reject(variable, value.c_str(), expected);
+    }
+    if (dlsym(RTLD_DEFAULT, failure.function.c_str()) == nullptr) {
+      reject(variable, value.c_str(), "FUNCTION is none that is exported");
     }
     failure.error = *error;
     all.push_back(failure);

@@ -98,10 +98,10 @@ void serve(StreamRef stream) {
     Nanoseconds ready = std::max(stream->enqueuedAt.front(), stream->clock);
     stream->enqueuedAt.pop_front();
     for (const Point &point : operation.after) {
-      if (!isOver(point)) {
-        point.stream->progress.wait(lock, [&] { return isOver(point); });
-        ready = std::max(ready, std::min(point.stream->clock, now()));
-      }
+      point.stream->progress.wait(lock, [&] { return isOver(point); });
+      // The other stream may be further already: then this operation begins later than it had to,
+      // but never before the end of what it waited for.
+      ready = std::max(ready, std::min(point.stream->clock, now()));
     }
     if (exiting) {
       lock.unlock();

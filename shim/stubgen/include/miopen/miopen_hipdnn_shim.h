@@ -46,7 +46,7 @@ int miopenGetLastForwardedError(void);
 struct miopenForwardingStatistics {
   unsigned long forwarded;   /**< calls that hipDNN served */
   unsigned long native;      /**< calls that MIOpen served although forwarding was on */
-  unsigned long failed;      /**< of the forwarded, those that returned an error */
+  unsigned long failed;      /**< calls that were not left to MIOpen and returned an error */
   unsigned long plan_hits;   /**< executions with an execution plan that was there */
   unsigned long plan_builds; /**< execution plans that were built */
 };
