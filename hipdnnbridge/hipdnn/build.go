@@ -135,7 +135,8 @@ func (h *Handle) build(g *graph.Graph, p *Plan, t *Phases) error {
 // configs returns the engine configurations that the heuristics propose, the best first. They are
 // descriptors that the caller makes and hipDNN fills.
 func (p *Plan) configs(heuristics descriptor) []descriptor {
-	count := p.get(heuristics, C.HIPDNN_ATTR_ENGINEHEUR_RESULTS, C.HIPDNN_TYPE_BACKEND_DESCRIPTOR, 0, nil)
+	const most = 1024 // whatever hipDNN says, more are not tried
+	count := min(max(p.get(heuristics, C.HIPDNN_ATTR_ENGINEHEUR_RESULTS, C.HIPDNN_TYPE_BACKEND_DESCRIPTOR, 0, nil), 0), most)
 	configs := make([]descriptor, count)
 	list := make([]C.uintptr_t, count)
 	for i := range configs {

@@ -22,6 +22,7 @@ static const struct {
     {"hipEventSynchronize", offsetof(struct hip, event_synchronize), 0},
     {"hipEventElapsedTime", offsetof(struct hip, event_elapsed_time), 0},
     {"hipGetErrorString", offsetof(struct hip, get_error_string), 0},
+    {"hipGetLastError", offsetof(struct hip, get_last_error), 1},
     {"hipThreadExchangeStreamCaptureMode",
      offsetof(struct hip, thread_exchange_stream_capture_mode), 1},
 };
@@ -69,9 +70,17 @@ const void *hip_any_address(const struct hip *hip) {
   return NULL;
 }
 
+/* An error that is answered here is not to be the thread's last one, which the application would
+ * take for its own. */
+static int quietly(const struct hip *hip, int error) {
+  if (error && hip->get_last_error)
+    hip->get_last_error();
+  return error;
+}
+
 int hip_capturing(const struct hip *hip, uintptr_t stream) {
   int status = HIP_CAPTURE_STATUS_NONE;
-  int error = hip->stream_is_capturing((void *)stream, &status);
+  int error = quietly(hip, hip->stream_is_capturing((void *)stream, &status));
   return error ? -error : status != HIP_CAPTURE_STATUS_NONE;
 }
 
@@ -92,7 +101,7 @@ int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size) {
   int before;
   int relaxed = relax(hip, &before);
   void *memory = NULL;
-  int error = hip->malloc(&memory, size);
+  int error = quietly(hip, hip->malloc(&memory, size));
   restore(hip, relaxed, before);
   *pointer = (uintptr_t)memory;
   return error;
@@ -101,7 +110,7 @@ int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size) {
 int hip_release(const struct hip *hip, uintptr_t pointer) {
   int before;
   int relaxed = relax(hip, &before);
-  int error = hip->free((void *)pointer);
+  int error = quietly(hip, hip->free((void *)pointer));
   restore(hip, relaxed, before);
   return error;
 }
@@ -109,48 +118,48 @@ int hip_release(const struct hip *hip, uintptr_t pointer) {
 int hip_synchronize(const struct hip *hip) {
   int before;
   int relaxed = relax(hip, &before);
-  int error = hip->device_synchronize();
+  int error = quietly(hip, hip->device_synchronize());
   restore(hip, relaxed, before);
   return error;
 }
 
 int hip_current_device(const struct hip *hip, int *device) {
-  return hip->get_device(device);
+  return quietly(hip, hip->get_device(device));
 }
 
 int hip_use_device(const struct hip *hip, int device) {
-  return hip->set_device(device);
+  return quietly(hip, hip->set_device(device));
 }
 
 int hip_memory(const struct hip *hip, size_t *free, size_t *total) {
-  return hip->mem_get_info(free, total);
+  return quietly(hip, hip->mem_get_info(free, total));
 }
 
 int hip_new_event(const struct hip *hip, uintptr_t *event) {
   void *created = NULL;
-  int error = hip->event_create(&created);
+  int error = quietly(hip, hip->event_create(&created));
   *event = (uintptr_t)created;
   return error;
 }
 
 int hip_destroy_event(const struct hip *hip, uintptr_t event) {
-  return hip->event_destroy((void *)event);
+  return quietly(hip, hip->event_destroy((void *)event));
 }
 
 int hip_record(const struct hip *hip, uintptr_t event, uintptr_t stream) {
-  return hip->event_record((void *)event, (void *)stream);
+  return quietly(hip, hip->event_record((void *)event, (void *)stream));
 }
 
 int hip_query(const struct hip *hip, uintptr_t event) {
-  return hip->event_query((void *)event);
+  return quietly(hip, hip->event_query((void *)event));
 }
 
 int hip_wait(const struct hip *hip, uintptr_t event) {
-  return hip->event_synchronize((void *)event);
+  return quietly(hip, hip->event_synchronize((void *)event));
 }
 
 int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop) {
-  return hip->event_elapsed_time(milliseconds, (void *)start, (void *)stop);
+  return quietly(hip, hip->event_elapsed_time(milliseconds, (void *)start, (void *)stop));
 }
 
 const char *hip_error(const struct hip *hip, int error) {

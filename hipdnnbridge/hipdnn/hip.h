@@ -36,6 +36,7 @@ struct hip {
   int (*event_elapsed_time)(float *milliseconds, void *start, void *stop);
   const char *(*get_error_string)(int error);
   /* May be NULL. */
+  int (*get_last_error)(void);
   int (*thread_exchange_stream_capture_mode)(int *mode);
 };
 

@@ -38,7 +38,6 @@ type handle struct {
 	closing   bool
 	executed  bool
 	spaces    map[uintptr]*workspace // by stream: work on one stream is in order, so that it can share
-	kept      []workspace            // no longer used, but by a graph that the application captured
 	retired   []retired
 	profiling bool
 	timer     hipdnn.Timer
@@ -87,9 +86,8 @@ func (e *entry) Close() {
 
 // workspace is memory of the handle's device.
 type workspace struct {
-	memory   uintptr
-	bytes    uint64
-	captured bool // a graph that the application captured uses it
+	memory uintptr
+	bytes  uint64
 }
 
 // retired is a plan that may still be executing.
@@ -244,7 +242,7 @@ func (h *handle) execute(p *pair, e *entry, c *call) (hipdnn.Execution, error) {
 	if err := h.follow(p); err != nil {
 		return hipdnn.Execution{}, err
 	}
-	memory, own, err := h.workspace(p, e, c)
+	memory, err := h.workspace(p, e, c)
 	if err != nil {
 		return hipdnn.Execution{}, err
 	}
@@ -256,44 +254,42 @@ func (h *handle) execute(p *pair, e *entry, c *call) (hipdnn.Execution, error) {
 	if x.Began {
 		h.executed = true
 		e.executed, e.stream = true, h.stream
-		if x.Captured {
-			e.captured = true
-			if own != nil {
-				own.captured = true
-			}
-		}
+		e.captured = e.captured || x.Captured
 	}
 	h.last.recorded = x.Timed
 	return x, err
 }
 
 // workspace returns memory for a plan: the caller's if it is large enough and not in the way,
-// otherwise the handle's for the stream, which is then own. Under h.mu.
-func (h *handle) workspace(p *pair, e *entry, c *call) (memory uintptr, own *workspace, err error) {
+// otherwise the handle's for the stream. A graph that is captured cannot have that: it would use it
+// at any time, beside what comes next on the stream. Under h.mu.
+func (h *handle) workspace(p *pair, e *entry, c *call) (uintptr, error) {
 	need := e.plan.Workspace
 	if need == 0 {
-		return 0, nil, nil
+		return 0, nil
 	}
 	// What hipMalloc returns is aligned, and engines may count on it.
 	const alignment = 256
 	if c.workspace != 0 && c.workspace%alignment == 0 && c.workspaceBytes >= need &&
 		e.binding.CheckWorkspace(c.translated(), c.workspace, uintptr(need)) {
-		return c.workspace, nil, nil
+		return c.workspace, nil
 	}
-	own = h.spaces[h.stream]
+	d := p.engine.device
+	if capturing, err := d.Capturing(h.stream); err != nil || capturing {
+		return 0, errCapturing
+	}
+	own := h.spaces[h.stream]
 	if own == nil || own.bytes < need {
-		if own, err = h.grow(p.engine.device, own, need); err != nil {
-			return 0, nil, err
+		var err error
+		if own, err = h.grow(d, own, need); err != nil {
+			return 0, err
 		}
 	}
-	return own.memory, own, nil
+	return own.memory, nil
 }
 
 // grow gives the stream a larger workspace than old.
 func (h *handle) grow(d hipdnn.Device, old *workspace, need uint64) (*workspace, error) {
-	if capturing, err := d.Capturing(h.stream); err != nil || capturing {
-		return nil, errCapturing
-	}
 	const unit = 1 << 20
 	w := &workspace{bytes: (need + unit - 1) / unit * unit}
 	err := h.on(d, func() (err error) {
@@ -304,9 +300,7 @@ func (h *handle) grow(d hipdnn.Device, old *workspace, need uint64) (*workspace,
 		return nil, err
 	}
 	if old != nil {
-		if old.captured {
-			h.kept = append(h.kept, *old)
-		} else if err := d.Release(old.memory); err != nil { // waits for the device
+		if err := d.Release(old.memory); err != nil { // waits for the device
 			h.b.reportFailure(routing.ConvolutionForward, err, "a workspace is lost")
 		}
 	}
@@ -414,9 +408,6 @@ func (h *handle) close() {
 		err := p.hipdnn.Close()
 		h.b.timing(func() string { return fmt.Sprintf("hipdnnDestroy: %v", time.Since(start)) })
 		for _, w := range h.spaces {
-			h.kept = append(h.kept, *w)
-		}
-		for _, w := range h.kept {
 			if e := d.Release(w.memory); e != nil && err == nil {
 				err = e
 			}

@@ -84,14 +84,14 @@ func TestCapture(t *testing.T) {
 	s := scene{backend: reference(t), private: private, environment: append(environment, "REFHIPDNN_WORKSPACE=5000000", "MIOPEN_HIPDNN_FORWARDING_REPORT=stderr")}
 	captured := "done status=0 y=untouched last=0 text=NATIVE"
 	o := s.play(t, "create 1", "newstream 1", "native 1 7",
-		"conv 1 capture=1", // there is no hipDNN handle yet
-		"conv 1", "profiling 1 1", "conv 1 capture=1", "time 1",
+		"conv 1 capture=1",                                      // there is no hipDNN handle yet
+		"conv 1", "profiling 1 1", "conv 1 capture=1", "time 1", // the workspace is the handle's own
 		"conv 1 c=2 capture=1",            // there is no plan yet
 		"newstream 1", "conv 1 capture=1", // there is no workspace yet
 		"conv 1 capture=1 workspace=5000000", "conv 1", "destroy 1", "finish")
-	require.Equal(t, []string{opened, native, served, captured, "time 7.000000", native, native, captured, served}, o.stdout)
+	require.Equal(t, []string{opened, native, served, native, "time 7.000000", native, native, captured, served}, o.stdout)
 	said := strings.Join(o.stderr, "\n")
-	require.Regexp(t, `capturing-needs-workspace │ +3 │`, said)
+	require.Regexp(t, `capturing-needs-workspace │ +4 │`, said)
 	o.requireClean(t)
 	require.Empty(t, report().Violations)
 	require.Zero(t, report().Leaks.Count)

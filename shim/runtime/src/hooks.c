@@ -84,6 +84,9 @@ uint32_t shim_hooks_start(void) {
     else if (k >= HOOKS && k != KNOWN_miopenGetTensorCastType)
       complete = false;
   }
+  /* A cast that can be set and not be read would be lost. */
+  if (!known_index[KNOWN_miopenGetTensorCastType] && find_name("miopenSetTensorCastType"))
+    complete = false;
   if (complete)
     return hooks;
   for (enum known k = 0; k < HOOKS; k++)
@@ -269,10 +272,13 @@ static void read_tensor(void *descriptor, struct miopen_bridge_tensor *tensor) {
   size_t size = 0;
   tensor->vectorised = IMPL(miopenGetTensorNumBytes)(descriptor, &size) != status_success ||
                        size != (last + 1) * bytes_of(type);
-  int cast = -1;
-  if (known_index[KNOWN_miopenGetTensorCastType] &&
-      IMPL(miopenGetTensorCastType)(descriptor, &cast) == status_success && cast != type)
-    tensor->cast = cast; /* without one MIOpen gives the type */
+  if (known_index[KNOWN_miopenGetTensorCastType]) {
+    int cast = type; /* what MIOpen gives where there is none */
+    if (IMPL(miopenGetTensorCastType)(descriptor, &cast) != status_success)
+      tensor->rank = 0;
+    else if (cast != type)
+      tensor->cast = cast;
+  }
 }
 
 static int32_t read_attribute(void *descriptor, int attribute) {
