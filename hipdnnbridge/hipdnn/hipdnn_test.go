@@ -65,7 +65,7 @@ func TestNumbers(t *testing.T) {
 func backend(t *testing.T) *hipdnn.Backend {
 	t.Helper()
 	library := os.Getenv("REFHIPDNN")
-	if library != "" && !filepath.IsAbs(library) {
+	if library != "" {
 		var err error
 		library, err = runfile.Path("REFHIPDNN")
 		require.NoError(t, err)

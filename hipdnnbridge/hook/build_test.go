@@ -38,9 +38,7 @@ func TestMain(m *testing.M) {
 // of its own, which happens once in a test run.
 func once(t testing.TB, variable string, create func(dir string) string) string {
 	t.Helper()
-	if value := os.Getenv(variable); filepath.IsAbs(value) {
-		return value
-	} else if value != "" {
+	if os.Getenv(variable) != "" {
 		path, err := runfile.Path(variable)
 		require.NoError(t, err)
 		return path

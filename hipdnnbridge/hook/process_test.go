@@ -22,17 +22,14 @@ import (
 // is loaded and depends on no HIP run time.
 func inProcess(t testing.TB) *bridge {
 	t.Helper()
-	backend := os.Getenv("NULL_BACKEND")
-	switch {
-	case backend == "":
+	backend, err := runfile.Path("NULL_BACKEND")
+	if os.Getenv("NULL_BACKEND") == "" {
 		backend = filepath.Join(t.TempDir(), "libhipdnn_backend.so")
-		out, err := exec.Command("cc", "-O2", "-fPIC", "-shared", "testdata/backend.c", "-o", backend).CombinedOutput()
+		var out []byte
+		out, err = exec.Command("cc", "-O2", "-fPIC", "-shared", "testdata/backend.c", "-o", backend).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-	case !filepath.IsAbs(backend):
-		var err error
-		backend, err = runfile.Path("NULL_BACKEND")
-		require.NoError(t, err)
 	}
+	require.NoError(t, err)
 	said := func(line string) { t.Error(line) }
 	b := newBridge([]string{"MIOPEN_HIPDNN_FORWARDING=1", "HIPDNN_BACKEND_LIBRARY_PATH=" + backend}, "/nowhere/libMIOpen.so.1", "libc.so.6",
 		host{said, said, func(unsafe.Pointer) (float32, bool) { return 0, false }})

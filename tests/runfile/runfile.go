@@ -39,9 +39,14 @@ func Dir(variable, name string) (string, error) {
 	return "", fmt.Errorf("%s lists no file %s: it has %q", variable, name, os.Getenv(variable))
 }
 
-// Find is the absolute path of a file given as $(rlocationpath LABEL). Under `bazel test` the tree of links is
+// Find is the absolute path of a file given as $(rlocationpath LABEL), or as an absolute path by who runs a test without
+// Bazel. Under `bazel test` the tree of links is
 // in TEST_SRCDIR, under `bazel run` in RUNFILES_DIR or beside the program.
 func Find(rlocation string) (string, error) {
+	if filepath.IsAbs(rlocation) {
+		_, err := os.Stat(rlocation)
+		return rlocation, err
+	}
 	var roots []string
 	for _, variable := range []string{"TEST_SRCDIR", "RUNFILES_DIR"} {
 		if root := os.Getenv(variable); root != "" {

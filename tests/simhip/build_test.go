@@ -33,10 +33,7 @@ func TestMain(m *testing.M) {
 // once returns the file that the variable names, or the one that create makes, which happens once in a test run.
 func once(t *testing.T, variable string, create func(dir string) string) string {
 	t.Helper()
-	if value := os.Getenv(variable); value != "" {
-		if filepath.IsAbs(value) {
-			return value
-		}
+	if os.Getenv(variable) != "" {
 		path, err := runfile.Path(variable)
 		require.NoError(t, err)
 		return path
