@@ -10,7 +10,9 @@
 
 `:miopen` is linked against like any cc_library and gives libMIOpen.so.1, the wrapper, and
 libMIOpen_private.so.1, the implementation with every public entry point renamed miopenFoo_impl.
-`:miopen.private` is the implementation alone, for code that must not come back through the wrapper.
+`:miopen.private` is the implementation alone, for code that must not come back through the wrapper. It asks for compiler
+flags that rename the entry points; //toolchains/interface_copts:defs.bzl has the rules that honour them. Code that is
+compiled by other rules includes miopen/miopen_impl.h and uses the private names.
 
 With `--@miopen_hipdnn_shim//shim:hipdnn_wrapper=false` the same targets give the legacy layout: the stock
 library as it is, and no private library.
@@ -21,12 +23,21 @@ load("@rules_cc//cc:action_names.bzl", "ACTION_NAMES")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
+load("//toolchains/interface_copts:defs.bzl", "InterfaceCoptsInfo", "interface_copts")
 
 # target_compatible_with for targets that use the `_impl` names: the legacy layout has none.
 SPLIT_LAYOUT = select({
     Label("//shim:legacy_layout"): [Label("//shim:needs_hipdnn_wrapper")],
     "//conditions:default": [],
 })
+
+# How whoever uses the private library by its public header is compiled. The names are those with which MIOpen itself is
+# compiled into a private library.
+PRIVATE_INTERFACE_COPTS = [
+    "-DMIOPEN_BUILDING_PRIVATE",
+    "-include",
+    "miopen_private_rename.h",
+]
 
 MiopenShimInfo = provider(
     doc = "The files of one MIOpen installation, split or legacy.",
@@ -234,7 +245,7 @@ def _private_impl(ctx):
     if info.layout == "legacy":
         # buildifier: disable=print
         print("%s: the legacy single-library layout has no private library, the public one stands in" % ctx.label)
-        return [ctx.attr.shim[DefaultInfo], info, public]
+        return [ctx.attr.shim[DefaultInfo], info, public] + interface_copts([])
     cc_toolchain = find_cc_toolchain(ctx)
     features = cc_common.configure_features(
         cc_toolchain = cc_toolchain,
@@ -255,7 +266,7 @@ def _private_impl(ctx):
             ),
             linking_context = _dynamic_linking_context(ctx, cc_toolchain, features, [(info.private_library, None)]),
         ),
-    ]
+    ] + interface_copts(PRIVATE_INTERFACE_COPTS)
 
 _miopen_shim_private = rule(
     implementation = _private_impl,
@@ -266,7 +277,7 @@ _miopen_shim_private = rule(
         providers = [MiopenShimInfo, CcInfo],
     )},
     fragments = ["cpp"],
-    provides = [CcInfo, MiopenShimInfo],
+    provides = [CcInfo, InterfaceCoptsInfo, MiopenShimInfo, platform_common.TemplateVariableInfo],
     toolchains = use_cc_toolchain(),
 )
 
@@ -274,7 +285,8 @@ def miopen_shim(name, miopen, headers = None, runpath = [], **kwargs):
     """Puts the shim in front of one MIOpen library.
 
     Targets: `name`, the wrapper to link against; `name.private`, the private library with
-    miopen_private_rename.h and miopen/miopen_impl.h on the include path.
+    miopen_private_rename.h and miopen/miopen_impl.h on the include path, and interface copts that rename what miopen/miopen.h
+    declares.
 
     Args:
       name: name of the public target; files go to a directory of this name.

@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 
-def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", **kwargs):
+def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", aliases = False, **kwargs):
     """One build of the reference library, as the shared library that its name says.
 
     Args:
@@ -11,6 +11,7 @@ def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", *
       copts: further compiler flags.
       hdrs: headers that the flags name.
       soname: DT_SONAME.
+      aliases: a renamed library exports the public names too, each as another name for the private one.
       **kwargs: for all targets.
     """
     folder = "_" + name.replace("/", "_").replace(".", "_")
@@ -24,6 +25,16 @@ def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", *
         cmd = "grep -vxFf $(location src/implemented.txt) $(location %s) | sed 's/.*/NOT_IMPLEMENTED(&)/' >$@" % exports,
         **kwargs
     )
+    options = []
+    if aliases:
+        options = [folder + "/aliases.txt"]
+        native.genrule(
+            name = folder + "_aliases",
+            srcs = [exports],
+            outs = options,
+            cmd = "sed 's/.*/--defsym=&=&_impl/' $< >$@",
+            **kwargs
+        )
     cc_binary(
         name = name,
         srcs = native.glob([
@@ -32,7 +43,7 @@ def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", *
             "src/*.hpp",
             "include/**/*.h",
         ]) + [folder + "_not_implemented"] + hdrs,
-        additional_linker_inputs = ["src/libmiopen.map"],
+        additional_linker_inputs = ["src/libmiopen.map"] + options,
         copts = [
             "-O2",
             "-Itests/refmiopen/include",
@@ -48,7 +59,7 @@ def refmiopen(name, exports, copts = [], hdrs = [], soname = "libMIOpen.so.1", *
             "-Wl,--hash-style=gnu",
             "-Wl,--build-id",
             "-ldl",
-        ],
+        ] + ["-Wl,@$(location %s)" % o for o in options],
         linkshared = True,
         **kwargs
     )

@@ -12,6 +12,7 @@ import (
 
 	rewrite "example.com/miopen_hipdnn_shim/shim/elf"
 	"example.com/miopen_hipdnn_shim/shim/exports"
+	"example.com/miopen_hipdnn_shim/shim/inspect/loader"
 )
 
 // Run runs every test on the subject.
@@ -102,7 +103,7 @@ func (s Subject) bindings(t *testing.T) {
 	debug := []string{"LD_DEBUG=bindings", "LD_BIND_NOW=1"}
 	split := s.run(t, []string{s.Split}, debug, s.Descriptors)
 	require.Zero(t, split.status, split.stderr)
-	all := parseBindings(split.stderr)
+	all := loader.ParseBindings(split.stderr)
 	program := filepath.Base(s.Descriptors)
 
 	used := undefinedMIOpen(t, s.Descriptors)
@@ -120,7 +121,7 @@ func (s Subject) bindings(t *testing.T) {
 	require.Empty(t, between(all, privateName, wrapperName), "calls inside the implementation must not come back")
 
 	// Control: the same reading of a stock run finds no wrapper.
-	stock := parseBindings(s.run(t, []string{s.stockDir(t)}, debug, s.Descriptors).stderr)
+	stock := loader.ParseBindings(s.run(t, []string{s.stockDir(t)}, debug, s.Descriptors).stderr)
 	require.NotEmpty(t, stock)
 	require.Empty(t, between(stock, wrapperName, privateName))
 	t.Logf("program to wrapper %d, wrapper to private %d, private to itself %d", len(used), len(hops), len(inside))

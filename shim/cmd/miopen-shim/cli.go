@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/miopen_hipdnn_shim/shim/exports"
+	"example.com/miopen_hipdnn_shim/shim/inspect/loader"
 	"example.com/miopen_hipdnn_shim/shim/split"
 	"example.com/miopen_hipdnn_shim/shim/split/publish"
 )
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, env environment) (status int) {
 		kong.Writers(env.Stdout, env.Stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: false, WrapUpperBound: 100}),
-		kong.Vars{"version": split.Version},
+		kong.Vars{"version": split.Version, "loader": loader.DefaultProgram},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(env),
 	)

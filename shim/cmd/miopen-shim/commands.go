@@ -13,6 +13,7 @@ import (
 	"example.com/miopen_hipdnn_shim/shim/exports"
 	"example.com/miopen_hipdnn_shim/shim/inspect"
 	"example.com/miopen_hipdnn_shim/shim/inspect/loader"
+	"example.com/miopen_hipdnn_shim/shim/inspect/plugin"
 	"example.com/miopen_hipdnn_shim/shim/split"
 	"example.com/miopen_hipdnn_shim/shim/split/check"
 )
@@ -144,6 +145,9 @@ type inspectCommand struct {
 	JSON    bool     `name:"json" help:"Print everything as JSON."`
 	Verbose bool     `short:"v" help:"List every export instead of counting them."`
 
+	Plugin bool   `help:"Take the files for hipDNN engine plugins: show how they are linked to MIOpen, and what the dynamic loader binds them to."`
+	Loader string `placeholder:"LD" help:"With --plugin: the dynamic loader to ask, for a MIOpen that needs another C library than this machine's. Default: ${loader}."`
+
 	LibraryPath *string `name:"library-path" placeholder:"DIRS" help:"Folders to search as LD_LIBRARY_PATH says, separated by colons, instead of that variable's value."`
 }
 
@@ -153,20 +157,43 @@ func (inspectCommand) Help() string {
 node, and for every undefined miopen* name the file and node that it binds to. The files are found as the dynamic loader
 would find them on this machine, with DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, ldconfig's cache and the default folders.
 
-Exit status 1 when a miopen* name binds to nothing.`
+Exit status 1 when a miopen* name binds to nothing.
+
+With --plugin a file is held against what a hipDNN engine plugin must be, so that hipDNN's calls of MIOpen do not come back
+through the wrapper: its MIOpen names are the private ones (miopenFoo_impl), they are bound to libMIOpen_private.so.1, and none is
+bound to libMIOpen.so.1, also in a program that is linked to it. The dynamic loader is asked: it maps the plugin and what it needs
+and resolves everything, as dlopen with RTLD_NOW does, but runs no code of it. Exit status 1 when this does not hold.`
 }
 
 // Run inspects. All files that can be read are shown, also when another one cannot.
-func (c inspectCommand) Run(env environment) error {
+func (c inspectCommand) Run(ctx context.Context, env environment) error {
 	libraryPath := env.LibraryPath
 	if c.LibraryPath != nil {
 		libraryPath = *c.LibraryPath
 	}
 	search := loader.Host(libraryPath)
-	reports := []inspect.Report{}
+	if c.Plugin {
+		program := loader.Program{Path: c.Loader, LibraryPath: search.LibraryPath}
+		return inspectAll(c, env, func(file string) (plugin.Report, error) {
+			return plugin.File(ctx, file, search, program)
+		}, plugin.WriteTables, plugin.WriteJSON)
+	}
+	if c.Loader != "" {
+		return &usageError{"--loader is for --plugin: without it the loader is predicted, not asked"}
+	}
+	return inspectAll(c, env, func(file string) (inspect.Report, error) {
+		return inspect.File(file, search)
+	}, func(w io.Writer, reports []inspect.Report) error {
+		return inspect.WriteTables(w, reports, c.Verbose)
+	}, inspect.WriteJSON)
+}
+
+// inspectAll makes one report of each file and writes those that could be made.
+func inspectAll[R interface{ Holds() bool }](c inspectCommand, env environment, inspectFile func(string) (R, error), tables, asJSON func(io.Writer, []R) error) error {
+	reports := []R{}
 	var unreadable error
 	for _, file := range c.Files {
-		r, err := inspect.File(file, search)
+		r, err := inspectFile(file)
 		if err != nil {
 			if unreadable != nil {
 				fmt.Fprintf(env.Stderr, "miopen-shim: %v\n", unreadable)
@@ -176,13 +203,11 @@ func (c inspectCommand) Run(env environment) error {
 		}
 		reports = append(reports, r)
 	}
-	var err error
+	write := tables
 	if c.JSON {
-		err = inspect.WriteJSON(env.Stdout, reports)
-	} else {
-		err = inspect.WriteTables(env.Stdout, reports, c.Verbose)
+		write = asJSON
 	}
-	if err != nil {
+	if err := write(env.Stdout, reports); err != nil {
 		return err
 	}
 	if unreadable != nil {

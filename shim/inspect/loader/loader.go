@@ -1,7 +1,8 @@
-// Package loader predicts what glibc's dynamic loader does with an object, without running it: which files its NEEDED
-// entries lead to, in which order they are searched for symbols, and where a reference binds.
+// Package loader says what glibc's dynamic loader does with an object: which files its NEEDED entries lead to, in which
+// order they are searched for symbols, and where a reference binds. Search and Scope predict it without running anything;
+// Program asks a loader.
 //
-// It follows DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache of ldconfig and the default folders, in the loader's order.
+// The prediction follows DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache of ldconfig and the default folders, in the loader's order.
 // It does not know LD_PRELOAD, the folders for particular processors (glibc-hwcaps), namespaces, and $LIB and $PLATFORM;
 // nor what a program opens itself.
 package loader
@@ -21,6 +22,8 @@ type Search struct {
 	LibraryPath []string // LD_LIBRARY_PATH
 	Cache       Cache
 	Default     []string
+	// Hidden are files that are taken for missing.
+	Hidden []string
 }
 
 // Host returns the search of this machine, for that value of LD_LIBRARY_PATH. A missing or unknown cache is an empty one.
@@ -117,7 +120,7 @@ func (s Search) resolve(scope *Scope, name string, by *Loaded) (found *Loaded, f
 	}
 	for _, candidate := range s.candidates(name, by) {
 		st, err := os.Stat(candidate)
-		if err != nil {
+		if err != nil || s.hides(st) {
 			continue
 		}
 		for _, o := range scope.Objects { // the same file under another name
@@ -130,6 +133,13 @@ func (s Search) resolve(scope *Scope, name string, by *Loaded) (found *Loaded, f
 		}
 	}
 	return nil, false
+}
+
+func (s Search) hides(file os.FileInfo) bool {
+	return slices.ContainsFunc(s.Hidden, func(path string) bool {
+		hidden, err := os.Stat(path)
+		return err == nil && os.SameFile(hidden, file)
+	})
 }
 
 // candidates returns the files that a NEEDED name of the object by may mean, in order.
