@@ -139,7 +139,7 @@ func crash() {
 }
 
 // slow is longer than this program needs to start on a busy machine.
-const slow = 4 * time.Second
+const slow = 10 * time.Second
 
 // runner runs the fake program in a mode.
 func runner(t *testing.T, mode string) gtest.Runner {
@@ -184,14 +184,14 @@ func TestCrashAndHang(t *testing.T) {
 	require.Equal(t, gtest.Result{Outcome: gtest.TimedOut, Text: "longer than " + slow.String()}, run.Results["C.hangs"])
 	require.Equal(t, gtest.Result{Outcome: gtest.OK}, run.Results["A.prints"])
 
-	// A run whose texts were lost is not different for that.
+	// What the process that crashed knew of a failure, it tells again, so that both are compared.
+	require.Regexp(t, `^failed: value at 0x7f\w+\nis wrong$`, run.Results["A.fails"].String())
 	again, err := r.Run(t.Context(), []string{"A.fails"})
 	require.NoError(t, err)
-	require.Empty(t, run.Results["A.fails"].Text)
 	run.Results = map[string]gtest.Result{"A.fails": run.Results["A.fails"]}
 	c, err := gtest.Compare(run, again, gtest.WithoutAddresses)
 	require.NoError(t, err)
-	require.Empty(t, c.Differences)
+	require.Equal(t, &gtest.Comparison{Compared: 1}, c)
 }
 
 // A program that dies after its last test has done them all, which is seen from how it ended.
@@ -202,6 +202,16 @@ func TestCrashAfterTests(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "2 tests, 1 ok, 1 failed", run.String())
 			require.Equal(t, []string{"signal: killed"}, run.Ends)
+
+			// A text that is lost for good makes no difference, and is not passed over either.
+			c, err := gtest.Compare(run, run, gtest.WithoutAddresses)
+			require.NoError(t, err)
+			require.Empty(t, c.Differences)
+			if mode == "crashes before the report" {
+				require.Equal(t, []string{"A.fails"}, c.Textless)
+			} else {
+				require.Empty(t, c.Textless)
+			}
 		})
 	}
 }

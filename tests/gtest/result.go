@@ -27,7 +27,7 @@ const (
 var outcomes = []Outcome{OK, Failed, Skipped, NotRun, Crashed, TimedOut}
 
 // A Result is one test's outcome, with Google Test's text of each failed assertion, or the reason for the skip or crash.
-// Text is "" where a program died before it wrote its report.
+// Text is "" where a program died before it wrote its report, and again when the test was repeated.
 type Result struct {
 	Outcome Outcome
 	Text    string
@@ -66,6 +66,17 @@ func (r *Run) String() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// textless are the tests that failed and nobody knows how, sorted.
+func (r *Run) textless() []string {
+	var names []string
+	for _, name := range r.Names() {
+		if result := r.Results[name]; result.Outcome == Failed && result.Text == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // ran says whether the test's body had a say in its outcome.
@@ -121,6 +132,9 @@ type Comparison struct {
 	Compared int
 	// Differences are the tests whose outcome, or text in its normal form, is not the same, sorted by name.
 	Differences []Difference
+	// Textless are tests that failed in both runs, and whose text one of them does not know, sorted: they are compared by
+	// that alone.
+	Textless []string
 	// Undecided are tests that took too long in one of the runs, sorted: how busy the machine was is no difference.
 	Undecided []string
 }
@@ -142,6 +156,9 @@ func Compare(a, b *Run, normal Normal) (*Comparison, error) {
 			if first.ran() || second.ran() {
 				c.Compared++
 			}
+			if first.Outcome == Failed && second.Outcome == Failed && (first.Text == "" || second.Text == "") {
+				c.Textless = append(c.Textless, name)
+			}
 		}
 	}
 	for name, second := range b.Results {
@@ -153,6 +170,7 @@ func Compare(a, b *Run, normal Normal) (*Comparison, error) {
 		return nil, fmt.Errorf("%w: the first has %s, the second %s", ErrNothing, a, b)
 	}
 	slices.SortFunc(c.Differences, func(x, y Difference) int { return cmp.Compare(x.Test, y.Test) })
+	slices.Sort(c.Textless)
 	slices.Sort(c.Undecided)
 	return c, nil
 }

@@ -55,7 +55,8 @@ func (r Runner) List(ctx context.Context, filter string) ([]string, error) {
 	return names, nil
 }
 
-// Run runs the tests called names, as List gave them, each once.
+// Run runs the tests called names, as List gave them, each once. Those that failed in a process which then died, and took
+// their texts with it, run once more, for the texts alone.
 //
 // Errors are for a program that cannot be run, or does something else than running those tests. Tests that fail, crash
 // or take too long are results. When ctx ends, the results so far come with its error.
@@ -86,6 +87,17 @@ func (r Runner) Run(ctx context.Context, names []string) (*Run, error) {
 			}
 		}
 		rest = left
+	}
+	if lost := run.textless(); len(lost) > 0 {
+		again, _, err := r.process(ctx, lost)
+		if err != nil {
+			return run, fmt.Errorf("run %d tests again that failed without a text: %w", len(lost), err)
+		}
+		for name, result := range again {
+			if result.Outcome == Failed {
+				run.Results[name] = result
+			}
+		}
 	}
 	return run, nil
 }

@@ -132,9 +132,19 @@ func (f fixture) verify(t *testing.T, library subject.Library, requests []miopen
 	return report
 }
 
-// requireSame: stock and split said the same of a request, times aside.
-func requireSame(t *testing.T, stock, split *miopendriver.Output, rules ...miopendriver.Rule) {
+// run runs a request that has no control, and requires that the device has nothing against how it was used.
+func (f fixture) run(t *testing.T, d miopendriver.Driver, request miopendriver.Request) *miopendriver.Output {
 	t.Helper()
+	out, err := d.Run(t.Context(), request)
+	require.NoError(t, err)
+	require.Empty(t, f.Misuse(out), "%v", request.Operation)
+	return out
+}
+
+// requireSame: stock and split said the same of a request, times aside, and gave back the same memory.
+func (f fixture) requireSame(t *testing.T, stock, split *miopendriver.Output, rules ...miopendriver.Rule) {
+	t.Helper()
+	f.requireSameLeaks(t, stock, split)
 	rules = append(rules, miopendriver.OutputRules...)
 	require.NotEmpty(t, stock.Stdout)
 	require.Equal(t, miopendriver.Normalise(stock.Stdout, rules...), miopendriver.Normalise(split.Stdout, rules...))
@@ -142,6 +152,17 @@ func requireSame(t *testing.T, stock, split *miopendriver.Output, rules ...miope
 	require.Equal(t, stock.Status, split.Status)
 	require.NotContains(t, stock.Stderr, trace.LinePrefix)
 	require.NotContains(t, split.Stderr, trace.LinePrefix)
+}
+
+// requireSameLeaks: stock and split left as much device memory behind.
+func (f fixture) requireSameLeaks(t *testing.T, stock, split *miopendriver.Output) {
+	t.Helper()
+	ofStock, err := f.Leaks(stock)
+	require.NoError(t, err)
+	ofSplit, err := f.Leaks(split)
+	require.NoError(t, err)
+	require.Equal(t, ofStock, ofSplit)
+	t.Logf("leaks on both: %+v", ofStock)
 }
 
 // TestConvolution: the smoke runs of the convolution, with solvers whose kernels are known to compute just that; all
@@ -163,7 +184,7 @@ func TestConvolution(t *testing.T) {
 	}
 	for i, r := range requests {
 		stock, split := reports[subject.Stock].Cases[i].Output, reports[subject.Split].Cases[i].Output
-		requireSame(t, stock, split)
+		f.requireSame(t, stock, split)
 		if r.Timing {
 			require.Len(t, split.Report.Solutions, 1)
 			require.Equal(t, r.Directions.NaiveSolver(), split.Report.Solutions[0].Solver)
@@ -182,7 +203,7 @@ func TestActivation(t *testing.T) {
 	}
 	stock, split := f.verify(t, subject.Stock, requests), f.verify(t, subject.Split, requests)
 	for i := range requests {
-		requireSame(t, stock.Cases[i].Output, split.Cases[i].Output)
+		f.requireSame(t, stock.Cases[i].Output, split.Cases[i].Output)
 	}
 }
 
@@ -230,7 +251,7 @@ func TestUnforced(t *testing.T) {
 			for _, s := range split.Report.Solutions {
 				t.Logf("%v: %d/%s", s.Direction, s.ID, s.Solver)
 			}
-			requireSame(t, stock, split, miopendriver.ErrorRule)
+			f.requireSame(t, stock, split, miopendriver.ErrorRule)
 		})
 	}
 }
@@ -238,8 +259,7 @@ func TestUnforced(t *testing.T) {
 // unforced runs a request from a fresh home.
 func (f fixture) unforced(t *testing.T, library subject.Library, request miopendriver.Request) *miopendriver.Output {
 	t.Helper()
-	out, err := f.driver(t, library).Run(t.Context(), request)
-	require.NoError(t, err)
+	out := f.run(t, f.driver(t, library), request)
 	require.Zero(t, out.Status, out.Stderr)
 	checks, err := request.Checks()
 	require.NoError(t, err)
@@ -268,8 +288,7 @@ func TestTrace(t *testing.T) {
 	traced.Env = []string{"MIOPEN_HIPDNN_TRACE=stderr"}
 	outputs := map[subject.Library]*miopendriver.Output{}
 	for _, library := range libraries {
-		out, err := f.driver(t, library).Run(t.Context(), traced)
-		require.NoError(t, err)
+		out := f.run(t, f.driver(t, library), traced)
 		require.Zero(t, out.Status, out.Stderr)
 		require.Equal(t, []miopendriver.Solution{{Direction: miopendriver.Forward, Algorithm: 1, ID: 85, Solver: "ConvDirectNaiveConvFwd"}}, out.Report.Solutions)
 		outputs[library] = out
@@ -291,10 +310,10 @@ func TestTrace(t *testing.T) {
 		require.Contains(t, imported, call)
 	}
 	require.Empty(t, callsOf(t, stock.Stderr), "the stock library has no wrapper")
-	plain, err := f.driver(t, subject.Split).Run(t.Context(), tracedRequest)
-	require.NoError(t, err)
+	plain := f.run(t, f.driver(t, subject.Split), tracedRequest)
 	require.Empty(t, callsOf(t, plain.Stderr), "tracing is off")
 	for _, out := range []*miopendriver.Output{split, plain} {
+		f.requireSameLeaks(t, stock, out)
 		require.Equal(t, miopendriver.Normalise(stock.Stdout, miopendriver.OutputRules...), miopendriver.Normalise(out.Stdout, miopendriver.OutputRules...))
 	}
 }
@@ -339,8 +358,7 @@ func TestLog(t *testing.T) {
 				d, err := f.Driver(library, home)
 				require.NoError(t, err)
 				request.Env = logged
-				out, err := d.Run(t.Context(), request)
-				require.NoError(t, err)
+				out := f.run(t, d, request)
 				require.Zero(t, out.Status, out.Stderr)
 				require.NotContains(t, out.Stderr, "_impl")
 				require.NotContains(t, out.Stdout, "_impl")
@@ -403,15 +421,14 @@ func TestShapesOnBoth(t *testing.T) {
 		}
 		outputs := map[subject.Library]*miopendriver.Output{}
 		for library, d := range drivers {
-			out, err := d.Run(t.Context(), request)
-			require.NoError(t, err)
+			out := f.run(t, d, request)
 			require.Empty(t, out.Findings([]miopendriver.Check{
 				miopendriver.ForwardConvolution, miopendriver.BackwardConvolutionData, miopendriver.BackwardConvolutionWeights,
 			}), out.Stdout)
 			require.Len(t, out.Report.Solutions, 3, out.Stdout)
 			outputs[library] = out
 		}
-		requireSame(t, outputs[subject.Stock], outputs[subject.Split])
+		f.requireSame(t, outputs[subject.Stock], outputs[subject.Split])
 	}
 	t.Logf("%d shapes, identical", n)
 }

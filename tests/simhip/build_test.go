@@ -102,9 +102,19 @@ func build(t *testing.T, dir, soname string) string {
 func scenarios(t *testing.T) string {
 	t.Helper()
 	lib := library(t)
-	return once(t, "SCENARIOS", func(dir string) string {
-		path := filepath.Join(dir, "scenarios")
-		compile(t, "-O1", "-Wall", "-Wextra", "-Werror", "clients/scenarios.cpp", "-o", path, lib, "-pthread", "-ldl")
-		return path
-	})
+	return once(t, "SCENARIOS", func(dir string) string { return client(t, dir, lib) })
+}
+
+// previousScenarios returns the path of the client that was linked against libamdhip64.so.6.
+func previousScenarios(t *testing.T) string {
+	t.Helper()
+	lib := previous(t)
+	return once(t, "SCENARIOS_6", func(dir string) string { return client(t, dir, lib) })
+}
+
+func client(t *testing.T, dir, lib string) string {
+	t.Helper()
+	path := filepath.Join(dir, "scenarios")
+	compile(t, "-O1", "-Wall", "-Wextra", "-Werror", "clients/scenarios.cpp", "-o", path, lib, "-pthread", "-ldl")
+	return path
 }

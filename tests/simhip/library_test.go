@@ -255,7 +255,13 @@ func TestHeaderABISeesAChange(t *testing.T) {
 			changed := strings.Replace(header, edit[0], edit[1], 1)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "hip", "hip_runtime_api.h"), []byte(changed), 0o644))
 			got, err := facts(t, dir)
-			require.False(t, err == nil && got == readFile(t, abiTable))
+			if what == "parameter" { // a function's type is held against the table when the probe is compiled
+				require.ErrorContains(t, err, "compiling the probe")
+				require.ErrorContains(t, err, "hipEventElapsedTime")
+				return
+			}
+			require.NoError(t, err)
+			require.NotEqual(t, readFile(t, abiTable), got)
 		})
 	}
 }

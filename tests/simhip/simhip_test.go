@@ -3,6 +3,7 @@ package simhip_test
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"os"
@@ -63,14 +64,20 @@ type outcome struct {
 // run runs a scenario, with variables in its environment.
 func run(t *testing.T, scenario string, environment ...string) outcome {
 	t.Helper()
+	return runClient(t, scenarios(t), filepath.Dir(library(t)), scenario, environment...)
+}
+
+// runClient is run with the client and the library's folder by name.
+func runClient(t *testing.T, client, libraries, scenario string, environment ...string) outcome {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "report.json")
-	cmd := exec.CommandContext(ctx, scenarios(t), scenario)
+	cmd := exec.CommandContext(ctx, client, scenario)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append([]string{
-		"LD_LIBRARY_PATH=" + filepath.Dir(library(t)),
+		"LD_LIBRARY_PATH=" + libraries,
 		"SIMHIP_DURATION=" + kernelTimes,
 		"SIMHIP_REPORT=" + path,
 	}, environment...)
@@ -122,6 +129,7 @@ func TestBehaviour(t *testing.T) {
 		{"durations", nil},
 		{"event-errors", nil},
 		{"waits", nil},
+		{"late-waiter", []string{"SIMHIP_DURATION=brief=2000,naive*=1"}},
 		{"null-stream", nil},
 		{"host-functions", nil},
 		{"fresh", nil},
@@ -151,6 +159,37 @@ func TestBehaviour(t *testing.T) {
 	t.Run("forked-first", func(t *testing.T) { // where the child has the runtime, and writes the report
 		silent(t, "forked-first")
 	})
+}
+
+// TestPrevious runs scenarios that were linked against libamdhip64.so.6, in a folder where nothing else is.
+func TestPrevious(t *testing.T) {
+	client, folder := previousScenarios(t), t.TempDir()
+	require.NoError(t, os.Symlink(previous(t), filepath.Join(folder, "libamdhip64.so.6")))
+	file, err := elf.Open(client)
+	require.NoError(t, err)
+	defer file.Close()
+	needed, err := file.DynString(elf.DT_NEEDED)
+	require.NoError(t, err)
+	require.Contains(t, needed, "libamdhip64.so.6")
+	require.NotContains(t, needed, "libamdhip64.so.7")
+	for _, scenario := range []string{"ordering", "durations", "waits", "fresh", "capture", "launches", "kernel-past-end-right", "leak-right"} {
+		t.Run(scenario, func(t *testing.T) {
+			o := runClient(t, client, folder, scenario)
+			require.Zero(t, o.status, "%s%s", o.stdout, o.stderr)
+			require.NotNil(t, o.report)
+			require.Zero(t, o.report.ViolationCount)
+		})
+	}
+	for _, scenario := range []string{"kernel-past-end", "use-after-free", "streams-unordered"} {
+		t.Run(scenario, func(t *testing.T) { require.NotZero(t, runClient(t, client, folder, scenario).report.ViolationCount) })
+	}
+	require.Equal(t, 2, runClient(t, client, folder, "leak").report.Leaks.Count)
+	// The control: it is the library in that folder and no other.
+	broken := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "libamdhip64.so.6"), nil, 0o600))
+	o := runClient(t, client, broken, "ordering")
+	require.NotZero(t, o.status)
+	require.Contains(t, o.stderr, filepath.Join(broken, "libamdhip64.so.6"))
 }
 
 // TestBehaviourIsChecked is the control of TestBehaviour: a scenario whose environment is not what it expects fails.
@@ -326,10 +365,10 @@ func TestTrace(t *testing.T) {
 // TestEnvironment: a value that makes no sense ends the process, so that no test passes because of a typing error.
 func TestEnvironment(t *testing.T) {
 	for _, setting := range []string{
-		"SIMHIP_ARCH=mi300", "SIMHIP_CU=0", "SIMHIP_CU=x", "SIMHIP_DEVICES=65", "SIMHIP_DEVICES=-1", "SIMHIP_MEMORY=1T",
+		"SIMHIP_ARCH=mi300", "SIMHIP_ARCH=gfx94x", "SIMHIP_ARCH=gfx942:sramec+", "SIMHIP_CU=0", "SIMHIP_CU=x", "SIMHIP_DEVICES=65", "SIMHIP_DEVICES=-1", "SIMHIP_MEMORY=1T",
 		"SIMHIP_THREADS=0", "SIMHIP_EXECUTE=all", "SIMHIP_UNKNOWN=ignore", "SIMHIP_VIOLATION=warn",
 		"SIMHIP_DURATION=slow", "SIMHIP_DURATION=slow=-1", "SIMHIP_DURATION==1", "SIMHIP_DURATION=slow=nan",
-		"SIMHIP_FAIL=hipMalloc", "SIMHIP_FAIL=hipMalloc:0=hipErrorOutOfMemory", "SIMHIP_FAIL=hipMalloc:1=hipErrorNone",
+		"SIMHIP_FAIL=hipMalloc", "SIMHIP_FAIL=hipMalloz:1=hipErrorOutOfMemory", "SIMHIP_FAIL=hipMalloc:0=hipErrorOutOfMemory", "SIMHIP_FAIL=hipMalloc:1=hipErrorNone",
 		"SIMHIP_FAIL=hipMalloc:1=hipSuccess", "SIMHIP_FAIL=hipMalloc:x=hipErrorUnknown",
 	} {
 		t.Run(setting, func(t *testing.T) {

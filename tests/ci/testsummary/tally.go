@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // tally is what all invocations together did. A name is a target's label, or label and test case joined by a
@@ -20,10 +23,17 @@ type tally struct {
 	failed  []string
 	skipped map[string]bool
 	tested  map[string]bool // labels with a result: one invocation's skip gives way to another's run
+	took    map[string]invocation
+}
+
+// invocation is what one run of Bazel cost, by the name of its event file without .json.
+type invocation struct {
+	time            time.Duration // on the clock on the wall, loading and building included
+	results, cached int           // of tests
 }
 
 func newTally() *tally {
-	return &tally{skipped: map[string]bool{}, tested: map[string]bool{}}
+	return &tally{skipped: map[string]bool{}, tested: map[string]bool{}, took: map[string]invocation{}}
 }
 
 // event holds the few fields of build_event_stream.proto that matter here.
@@ -38,11 +48,16 @@ type event struct {
 		TargetCompleted *struct {
 			Label string `json:"label"`
 		} `json:"targetCompleted"`
+		Started       *struct{} `json:"started"`
 		BuildFinished *struct{} `json:"buildFinished"`
 	} `json:"id"`
+	Started *struct {
+		Time time.Time `json:"startTime"`
+	} `json:"started"`
 	TestResult *struct {
-		Status string `json:"status"`
-		Output []struct {
+		Status        string `json:"status"`
+		CachedLocally bool   `json:"cachedLocally"`
+		Output        []struct {
 			Name string `json:"name"`
 			URI  string `json:"uri"`
 		} `json:"testActionOutput"`
@@ -55,6 +70,7 @@ type event struct {
 		Description string `json:"description"`
 	} `json:"aborted"`
 	Finished *struct {
+		Time     time.Time `json:"finishTime"`
 		ExitCode struct {
 			Name string `json:"name"`
 			Code int    `json:"code"`
@@ -69,6 +85,8 @@ func (t *tally) addEventFile(path string) error {
 	}
 	defer file.Close()
 	finished := false
+	var started time.Time
+	var cost invocation
 	tests := map[string]bool{}
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for {
@@ -81,12 +99,21 @@ func (t *tally) addEventFile(path string) error {
 		switch {
 		case e.ID.TestResult != nil && e.TestResult != nil:
 			t.addResult(e.ID.TestResult.Label, &e)
+			cost.results++
+			if e.TestResult.CachedLocally {
+				cost.cached++
+			}
+		case e.ID.Started != nil && e.Started != nil:
+			started = e.Started.Time
 		case e.ID.TargetConfigured != nil && e.Configured != nil:
 			tests[e.ID.TargetConfigured.Label] = e.Configured.TestSize != ""
 		case e.ID.TargetCompleted != nil && e.Aborted != nil:
 			t.addAborted(e.ID.TargetCompleted.Label, e.Aborted.Reason, tests[e.ID.TargetCompleted.Label])
 		case e.ID.BuildFinished != nil && e.Finished != nil:
 			finished = true
+			if !started.IsZero() && e.Finished.Time.After(started) {
+				cost.time = e.Finished.Time.Sub(started)
+			}
 			// 0 passed, 3 tests failed (counted above); anything else is a failure with no test of its own
 			if code := e.Finished.ExitCode; code.Code != 0 && code.Code != 3 {
 				t.failed = append(t.failed, fmt.Sprintf("bazel itself (%s, exit %d)", code.Name, code.Code))
@@ -96,6 +123,7 @@ func (t *tally) addEventFile(path string) error {
 	if !finished {
 		t.failed = append(t.failed, "bazel itself ("+path+" ends before the build finished)")
 	}
+	t.took[strings.TrimSuffix(filepath.Base(path), ".json")] = cost
 	return nil
 }
 
@@ -180,6 +208,23 @@ func (t *tally) addAborted(label, reason string, isTest bool) {
 	case isTest && !t.tested[label]:
 		t.skipped[label] = true
 	}
+}
+
+// late says which invocations took longer than their limits, or cannot be held against them.
+func (t *tally) late(limits map[string]time.Duration) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		cost, found := t.took[name]
+		switch {
+		case !found:
+			out = append(out, fmt.Sprintf("a limit for %s, of which there is no event file", name))
+		case cost.time == 0:
+			out = append(out, fmt.Sprintf("a limit for %s, whose event file does not say how long it took", name))
+		case cost.time > limits[name]:
+			out = append(out, fmt.Sprintf("%s took %v, its limit is %v", name, cost.time.Round(time.Second), limits[name]))
+		}
+	}
+	return out
 }
 
 // problems says what keeps this run from being good, one sentence each.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -103,4 +104,26 @@ func TestReadSkips(t *testing.T) {
 	skips, err := readSkips(write(t, "skips.txt", "# reason", "//a:b  # gfx942", "", "//c:d TestE"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"//a:b", "//c:d TestE"}, skips)
+}
+
+// TestLimits: too long is a failure, and so is not to know how long.
+func TestLimits(t *testing.T) {
+	const begin = `{"id":{"started":{}},"started":{"startTime":"2026-01-01T10:00:00.500Z"}}`
+	end := func(at string) string {
+		return `{"id":{"buildFinished":{}},"finished":{"finishTime":"2026-01-01T` + at + `Z","exitCode":{"name":"SUCCESS"}}}`
+	}
+	cached := `{"id":{"testResult":{"label":"//a:c"}},"testResult":{"status":"PASSED","cachedLocally":true}}`
+	quick := write(t, "default.json", begin, result("//a:b", "PASSED", ""), cached, end("10:25:00.500"))
+	total := tallyOf(t, quick, write(t, "simulated.json", begin, end("11:00:00.500")))
+	require.Equal(t, invocation{time: 25 * time.Minute, results: 2, cached: 1}, total.took["default"])
+	limits := map[string]time.Duration{"default": 25 * time.Minute}
+	require.Empty(t, total.late(limits))
+
+	slow := tallyOf(t, write(t, "default.json", begin, result("//a:b", "PASSED", ""), end("10:25:01.500")))
+	require.Equal(t, []string{"default took 25m1s, its limit is 25m0s"}, slow.late(limits))
+	require.Equal(t, []string{"a limit for other, of which there is no event file"}, total.late(map[string]time.Duration{"other": time.Hour}))
+	for _, lines := range [][]string{{finishedOK}, {end("10:01:00")}, {begin, end("09:00:00")}, {begin}} {
+		require.Equal(t, []string{"a limit for default, whose event file does not say how long it took"},
+			tallyOf(t, write(t, "default.json", lines...)).late(limits))
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/launch"
+	"example.com/miopen_hipdnn_shim/tests/runfile"
 )
 
 // A test starts this program again, with the variable set, as another process that uses a GPU.
@@ -385,6 +386,36 @@ func TestSimulated(t *testing.T) {
 	require.NoError(t, cmd.Run())
 	_, err = idle.Report(cmd)
 	require.ErrorContains(t, err, "kernels that should be executed: false, that were: true")
+}
+
+// TestLeak: what a program does not give back is in the report, and nothing is that it does.
+func TestLeak(t *testing.T) {
+	if os.Getenv("SCENARIOS") == "" {
+		t.Skip("neither Bazel nor the caller names simhip and a client of it, in SIMHIP_LIBRARIES and SCENARIOS")
+	}
+	client, err := runfile.Path("SCENARIOS")
+	require.NoError(t, err)
+	c := Config{Kind: Simulated, Architecture: "gfx942", Dir: t.TempDir()}
+	for _, name := range strings.Fields(os.Getenv("SIMHIP_LIBRARIES")) {
+		path, err := runfile.Find(name)
+		require.NoError(t, err)
+		c.Libraries = append(c.Libraries, path)
+	}
+	d, err := Open(t.Context(), c)
+	require.NoError(t, err)
+	defer d.Close()
+	leaks := func(scenario string) Leaks {
+		cmd, err := d.Command(t.Context(), launch.Host{}, nil, client, scenario)
+		require.NoError(t, err)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		report, err := d.Report(cmd)
+		require.NoError(t, err)
+		require.Zero(t, report.ViolationCount)
+		return report.Leaks
+	}
+	require.Equal(t, Leaks{Count: 2, Bytes: 12345 + 777}, leaks("leak"))
+	require.Zero(t, leaks("leak-right"))
 }
 
 func TestTargetID(t *testing.T) {

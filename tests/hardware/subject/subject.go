@@ -147,9 +147,9 @@ func (s *Subject) Worker(library Library, dir, kernels string) (w verification.W
 	return w, nil
 }
 
-// Complaints is what the device has against a run: misuse of HIP, and kernels that it did not execute, whose results are
-// nobody's. A GPU executes all, and has none that it could tell.
-func (s *Subject) Complaints(out *miopendriver.Output) []string {
+// Misuse is what the device has against how a run used it, whatever it computed: misuse of HIP, and kernels whose
+// execution failed. A GPU has none that it could tell.
+func (s *Subject) Misuse(out *miopendriver.Output) []string {
 	report, err := s.device.Report(out.Command)
 	if errors.Is(err, device.ErrHardware) {
 		return nil
@@ -157,21 +157,48 @@ func (s *Subject) Complaints(out *miopendriver.Output) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var complaints []string
+	var misuse []string
 	for _, v := range report.Violations {
-		complaints = append(complaints, fmt.Sprintf("the device reports %s: %s", v.Kind, v.Text))
+		misuse = append(misuse, fmt.Sprintf("the device reports %s: %s", v.Kind, v.Text))
+	}
+	for _, k := range report.Kernels {
+		if k.Failed > 0 {
+			misuse = append(misuse, fmt.Sprintf("%d launches of kernel %s failed: %s", k.Failed, k.Name, k.Note))
+		}
+	}
+	return misuse
+}
+
+// Complaints is Misuse, and kernels that the device did not execute, whose results are nobody's. A GPU executes all.
+func (s *Subject) Complaints(out *miopendriver.Output) []string {
+	complaints := s.Misuse(out)
+	report, err := s.device.Report(out.Command)
+	if err != nil {
+		return complaints // which has it, or the device is a GPU
 	}
 	launches := 0
 	for _, k := range report.Kernels {
 		launches += k.Executed
-		if k.NoOp > 0 || k.Failed > 0 {
-			complaints = append(complaints, fmt.Sprintf("the device executed %d launches of kernel %s, left out %d, failed %d", k.Executed, k.Name, k.NoOp, k.Failed))
+		if k.NoOp > 0 {
+			complaints = append(complaints, fmt.Sprintf("the device executed %d launches of kernel %s and left out %d", k.Executed, k.Name, k.NoOp))
 		}
 	}
 	if launches == 0 {
 		complaints = append(complaints, "the device executed no kernel at all")
 	}
 	return complaints
+}
+
+// Leaks is the device memory that a run did not give back; none on a GPU, which cannot tell.
+func (s *Subject) Leaks(out *miopendriver.Output) (device.Leaks, error) {
+	report, err := s.device.Report(out.Command)
+	if errors.Is(err, device.ErrHardware) {
+		return device.Leaks{}, nil
+	}
+	if err != nil {
+		return device.Leaks{}, err
+	}
+	return report.Leaks, nil
 }
 
 // LeftOut are the kernels of a run that the device did not execute. What such a run computed is meaningless, and only

@@ -240,6 +240,29 @@ void eventErrors() {
   CHECK(std::string(hipGetErrorString(hipErrorOutOfMemory)) == "out of memory");
 }
 
+// With SIMHIP_DURATION for naive, which then takes longer than the device's clock says: the stream
+// comes to its wait when what it waits for has long been over.
+void lateWaiter() {
+  constexpr std::uint32_t count = 8 << 20;
+  hipStream_t a = stream(hipStreamNonBlocking), b = stream(hipStreamNonBlocking);
+  hipEvent_t done = event(), after = event();
+  auto *in = deviceMemory<float>(count), *weight = deviceMemory<float>(1),
+       *out = deviceMemory<float>(count);
+  OK(hipMemset(in, 0, count * sizeof(float)));
+  OK(hipMemset(weight, 0, sizeof(float)));
+  kernel("brief");
+  OK(scale(in, weight, out, count, b));
+  run("brief", a);
+  OK(hipEventRecord(done, a));
+  OK(hipStreamWaitEvent(b, done, 0));
+  OK(hipEventRecord(after, b));
+  OK(hipEventSynchronize(after));
+  CHECK(elapsed(done, after) >= 0);
+  for (float *memory : {in, weight, out}) {
+    OK(hipFree(memory));
+  }
+}
+
 void waits() {
   hipStream_t a = stream(hipStreamNonBlocking), b = stream(hipStreamNonBlocking);
   hipEvent_t done = event(), after = event();
@@ -980,6 +1003,16 @@ void devices() {
   OK(hipSetDevice(0));
   auto *e = deviceMemory(100);
   OK(hipMemcpyPeer(e, 0, d, 1, 100));
+  // Memory is given back when no device uses it any more.
+  auto *used = deviceMemory(100);
+  OK(hipMemset(used, 7, 100));
+  OK(hipLaunchHostFunc(
+      s, [](void *) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }, nullptr));
+  OK(hipMemcpyAsync(d, used, 100, hipMemcpyDeviceToDevice, s));
+  OK(hipFree(used));
+  char copied[100] = {};
+  OK(hipMemcpy(copied, d, 100, hipMemcpyDeviceToHost));
+  CHECK(copied[0] == 7 && copied[99] == 7);
   // An image for another architecture, and no image.
   hipModule_t module = nullptr;
   std::vector<char> other = client::image({client::naiveText()}, "gfx942");
@@ -1024,6 +1057,15 @@ void launches() {
   GIVES(hipErrorInvalidDeviceFunction,
         hipModuleLaunchKernel(nullptr, 1, 1, 1, 64, 1, 1, 0, nullptr, parameters, nullptr));
   GIVES(hipErrorInvalidDeviceFunction, hipLaunchKernel(&number, 1, 64, parameters, 0, nullptr));
+  // All arguments, or none of it: here the number's last byte is missing, and then not.
+  char buffer[12] = {};
+  std::size_t size = 11;
+  void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   HIP_LAUNCH_PARAM_END};
+  GIVES(hipErrorInvalidValue,
+        hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra));
+  size = 12;
+  OK(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra));
   int blocks = 0;
   OK(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 256, 0));
   CHECK(blocks == 8);
@@ -1167,6 +1209,7 @@ int main(int count, char **arguments) {
       {"durations", durations},
       {"event-errors", eventErrors},
       {"waits", waits},
+      {"late-waiter", lateWaiter},
       {"null-stream", nullStream},
       {"host-functions", hostFunctions},
       {"call-in-host-function", callInHostFunction},

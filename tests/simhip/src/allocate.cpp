@@ -70,7 +70,8 @@ AllocationRef toFree(const char *by, void *pointer, bool host) {
   return a;
 }
 
-// Waits for the device, as HIP's functions do, and gives the memory back.
+// Waits for the device, as HIP's functions do, and for the others, which may use the memory too,
+// and gives it back.
 hipError_t freeNow(const char *by, void *pointer, bool host) {
   if (pointer == nullptr) {
     return hipSuccess;
@@ -82,7 +83,7 @@ hipError_t freeNow(const char *by, void *pointer, bool host) {
   Runtime &r = runtime();
   {
     Lock lock(r.mutex);
-    synchronizeDevice(lock, r, a->device);
+    synchronizeDevices(lock, r);
     r.history.forget(a->begin, a->bytes);
   }
   allocations().release(a);
@@ -257,7 +258,7 @@ hipError_t hipHostUnregister(void *pointer) {
     }
     Runtime &r = runtime();
     Lock lock(r.mutex);
-    synchronizeDevice(lock, r, a->device);
+    synchronizeDevices(lock, r);
     r.history.forget(a->begin, a->bytes);
     allocations().condemn(a, "hipHostUnregister");
     return hipSuccess;

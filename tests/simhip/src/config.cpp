@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fnmatch.h>
+#include <regex>
 #include <thread>
 #include <unistd.h>
 
@@ -139,14 +140,20 @@ std::vector<Failure> failures() {
   return all;
 }
 
+// Whether it is a target ID of AMD GPUs, as LLVM's user guide for AMDGPU defines them: the
+// features that there are, in that order.
+bool isTarget(const std::string &architecture) {
+  static const std::regex target("gfx[1-9][0-9]?[0-9a-f]{2}(:sramecc[+-])?(:xnack[+-])?");
+  return std::regex_match(architecture, target);
+}
+
 Config *read() {
   auto *c = new Config; // never destroyed: threads and exit handlers may still ask
   c->architecture = text("SIMHIP_ARCH", "gfx942:sramecc+:xnack-");
   c->processor = c->architecture.substr(0, c->architecture.find(':'));
-  if (c->processor.compare(0, 3, "gfx") != 0 || c->processor.size() < 6 ||
-      c->architecture.size() > 255) {
+  if (!isTarget(c->architecture)) {
     reject("SIMHIP_ARCH", c->architecture.c_str(),
-           "a processor such as gfx942, with or without features");
+           "a processor such as gfx942, with or without :sramecc+ or - and :xnack+ or -");
   }
   c->computeUnits =
       static_cast<int>(number("SIMHIP_CU", 304, 1, 4096, "a number of compute units, 1 to 4096"));

@@ -2,7 +2,11 @@
 #include "hostguard.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -75,9 +79,17 @@ void apply(const State &s, std::uintptr_t begin, std::uintptr_t end) {
   }
   std::sort(borders.begin(), borders.end());
   for (std::size_t i = 0; i + 1 < borders.size(); i++) {
-    if (borders[i] != borders[i + 1]) {
-      mprotect(reinterpret_cast<void *>(borders[i]), borders[i + 1] - borders[i],
-               protection(s, borders[i]));
+    if (borders[i] == borders[i + 1]) {
+      continue;
+    }
+    // Without a protection races would go unseen, with one too many the host would hang.
+    if (mprotect(reinterpret_cast<void *>(borders[i]), borders[i + 1] - borders[i],
+                 protection(s, borders[i])) != 0) {
+      std::fprintf(stderr,
+                   "simhip: cannot protect pinned memory: %s (there may be more mappings than "
+                   "vm.max_map_count allows)\n",
+                   std::strerror(errno));
+      std::abort();
     }
   }
 }

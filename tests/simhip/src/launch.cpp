@@ -32,6 +32,17 @@ bool hidden(const kernels::Argument &argument) {
   return argument.value_kind.compare(0, 7, "hidden_") == 0;
 }
 
+// What a caller has to give: to the end of the last argument that is not the compiler's own.
+std::size_t givenBytes(const kernels::Kernel &kernel) {
+  std::size_t bytes = 0;
+  for (const kernels::Argument &argument : kernel.arguments) {
+    if (!hidden(argument)) {
+      bytes = std::max(bytes, argument.offset + argument.size);
+    }
+  }
+  return bytes;
+}
+
 // The buffer of arguments, as the code object's metadata lays it out, from one of the two forms
 // that HIP has.
 hipError_t pack(const Request &request, std::vector<std::byte> &buffer) {
@@ -56,6 +67,8 @@ hipError_t pack(const Request &request, std::vector<std::byte> &buffer) {
     }
     if (kernel == nullptr) {
       buffer.resize(size);
+    } else if (size < givenBytes(*kernel)) { // the kernel would read what the caller never gave
+      return hipErrorInvalidValue;
     }
     if (data != nullptr) {
       std::memcpy(buffer.data(), data, std::min(size, buffer.size()));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture.hpp"
+#include "config.hpp"
 #include "memory.hpp"
 #include "report.hpp"
 
@@ -278,6 +279,12 @@ bool query(Runtime &r, const StreamRef &stream) {
     observe(r, point);
   }
   return true;
+}
+
+void synchronizeDevices(Lock &lock, Runtime &r) {
+  for (int device = 0; device < config().devices; device++) {
+    synchronizeDevice(lock, r, device);
+  }
 }
 
 void synchronizeDevice(Lock &lock, Runtime &r, int device) {

@@ -98,6 +98,7 @@ void observe(Runtime &r, const Point &point);
 bool query(Runtime &r, const StreamRef &stream);
 void synchronize(Lock &lock, Runtime &r, const StreamRef &stream);
 void synchronizeDevice(Lock &lock, Runtime &r, int device);
+void synchronizeDevices(Lock &lock, Runtime &r); // all of them
 
 // Takes the lock itself. Enqueues what recipe builds, or adds it to the stream's capture; point is
 // set in the first case and its stream is null in the second.

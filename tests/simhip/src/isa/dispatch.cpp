@@ -5,8 +5,9 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <thread>
+#include <new>
 
+#include "../kernels/parallel.hpp"
 #include "reach.hpp"
 #include "wave.hpp"
 
@@ -334,12 +335,13 @@ std::string dispatch(const Loaded &loaded, const kernels::Launch &launch,
       std::uint64_t{dispatch.shape.groups.x} * dispatch.shape.groups.y * dispatch.shape.groups.z;
   const auto workers =
       static_cast<unsigned>(std::min<std::uint64_t>(std::max(threads, 1u), groups));
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < workers; ++i)
-    others.emplace_back([&dispatch] { Worker(dispatch).work(); });
-  Worker(dispatch).work();
-  for (std::thread &other : others)
-    other.join();
+  try {
+    // Each part takes work-groups until none is left, so fewer threads than parts do as well.
+    kernels::in_parallel(workers, 1, workers,
+                         [&](std::size_t, std::size_t) { Worker(dispatch).work(); });
+  } catch (const std::bad_alloc &) {
+    return "kernel " + launch.kernel->name + ": there is not enough memory for its work-groups";
+  }
   return dispatch.error;
 }
 

@@ -20,7 +20,7 @@
 //
 // Not here: the kernels for 8-bit floating point, naive_conv_nonpacked_{direction}_nchw_{types}.
 // The type that they round their operands to is a macro of their compilation and can be told from
-// neither name nor arguments.
+// neither name nor arguments: they are executed from their machine code (../isa).
 
 #include "naive_conv.hpp"
 

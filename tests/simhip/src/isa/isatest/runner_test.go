@@ -39,7 +39,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "runner")
-	arguments := append([]string{"-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o", path, "runner/runner.cpp"}, sources...)
+	arguments := append([]string{"-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o", path, "runner/runner.cpp", "../../kernels/parallel.cpp"}, sources...)
 	build := exec.Command("c++", append(arguments, "-ldl")...)
 	build.Stderr = os.Stderr
 	return path, build.Run()
