@@ -6,10 +6,10 @@ import (
 )
 
 // FlatSize is the number of bytes of struct miopen_bridge_convolution.
-const FlatSize = 3*flatTensor + 12 + 3*4*MaxSpatial + 16
+const FlatSize = 3*flatTensor + 12 + 3*4*MaxSpatial + 12
 
 // flatTensor is the number of bytes of struct miopen_bridge_tensor.
-const flatTensor = 8 + 2*8*MaxRank + 8
+const flatTensor = 8 + 2*4*MaxRank + 8
 
 // DecodeFlat reads a struct miopen_bridge_convolution (shim/runtime/src/bridge.h) from its bytes,
 // which are those of a little-endian machine. The only error is a wrong number of bytes; what makes
@@ -22,9 +22,9 @@ func DecodeFlat(b []byte) (Convolution, error) {
 	r := reader{b}
 	c := Convolution{X: r.tensor(), W: r.tensor(), Y: r.tensor(), Mode: Mode(r.int32()), Groups: r.int32()}
 	c.Spatial = int(r.int32())
-	c.Pads = r.spatial(c.Spatial)
-	c.Strides = r.spatial(c.Spatial)
-	c.Dilations = r.spatial(c.Spatial)
+	c.Pads = r.array(c.Spatial, MaxSpatial)
+	c.Strides = r.array(c.Spatial, MaxSpatial)
+	c.Dilations = r.array(c.Spatial, MaxSpatial)
 	c.FP16Alternative = r.int32()
 	c.Deterministic = r.int32()
 	c.FP8Rounding = Rounding(r.int32())
@@ -36,8 +36,8 @@ func AppendFlat(b []byte, c *Convolution) []byte {
 	for _, t := range []*Tensor{&c.X, &c.W, &c.Y} {
 		b = appendInt32(b, int32(t.Type))
 		b = appendInt32(b, int32(t.Rank))
-		b = appendArray(b, t.Dims)
-		b = appendArray(b, t.Strides)
+		b = appendArray(b, t.Dims, MaxRank)
+		b = appendArray(b, t.Strides, MaxRank)
 		b = appendInt32(b, int32(t.Cast))
 		vectorised := int32(0)
 		if t.Vectorised {
@@ -49,29 +49,22 @@ func AppendFlat(b []byte, c *Convolution) []byte {
 	b = appendInt32(b, c.Groups)
 	b = appendInt32(b, int32(c.Spatial))
 	for _, values := range [][]int64{c.Pads, c.Strides, c.Dilations} {
-		for i := range MaxSpatial {
-			v := int32(0)
-			if i < len(values) {
-				v = int32(values[i])
-			}
-			b = appendInt32(b, v)
-		}
+		b = appendArray(b, values, MaxSpatial)
 	}
 	b = appendInt32(b, c.FP16Alternative)
 	b = appendInt32(b, c.Deterministic)
-	b = appendInt32(b, int32(c.FP8Rounding))
-	return appendInt32(b, 0) // reserved
+	return appendInt32(b, int32(c.FP8Rounding))
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
 
-func appendArray(b []byte, values []int64) []byte {
-	for i := range MaxRank {
-		v := int64(0)
+func appendArray(b []byte, values []int64, room int) []byte {
+	for i := range room {
+		v := int32(0)
 		if i < len(values) {
-			v = values[i]
+			v = int32(values[i])
 		}
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		b = appendInt32(b, v)
 	}
 	return b
 }
@@ -85,24 +78,11 @@ func (r *reader) int32() int32 {
 	return v
 }
 
-// array reads n of the MaxRank elements, none if n is out of range.
-func (r *reader) array(n int) []int64 {
-	b := r.b[:8*MaxRank]
-	r.b = r.b[8*MaxRank:]
-	if n < 0 || n > MaxRank {
-		return nil
-	}
-	values := make([]int64, n)
-	for i := range values {
-		values[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return values
-}
-
-func (r *reader) spatial(n int) []int64 {
-	b := r.b[:4*MaxSpatial]
-	r.b = r.b[4*MaxSpatial:]
-	if n < 0 || n > MaxSpatial {
+// array reads the first n of room elements, none if n is out of range.
+func (r *reader) array(n, room int) []int64 {
+	b := r.b[:4*room]
+	r.b = r.b[4*room:]
+	if n < 0 || n > room {
 		return nil
 	}
 	values := make([]int64, n)
@@ -114,8 +94,8 @@ func (r *reader) spatial(n int) []int64 {
 
 func (r *reader) tensor() Tensor {
 	t := Tensor{Type: DataType(r.int32()), Rank: int(r.int32())}
-	t.Dims = r.array(t.Rank)
-	t.Strides = r.array(t.Rank)
+	t.Dims = r.array(t.Rank, MaxRank)
+	t.Strides = r.array(t.Rank, MaxRank)
 	t.Cast = DataType(r.int32())
 	t.Vectorised = r.int32() != 0
 	return t

@@ -16,7 +16,7 @@ func example() miopen.Convolution {
 	return miopen.Convolution{
 		X:    miopen.Tensor{Type: miopen.BFloat16, Rank: 4, Dims: []int64{2, 6, 7, 9}, Strides: []int64{378, 1, 54, 6}, Cast: miopen.NoCast},
 		W:    miopen.Tensor{Type: miopen.Half, Rank: 4, Dims: []int64{4, 3, 3, 2}, Strides: []int64{18, 6, 2, 1}, Cast: miopen.Float8Fnuz},
-		Y:    miopen.Tensor{Type: miopen.Int64, Rank: 4, Dims: []int64{2, 4, 5, 1 << 40}, Strides: []int64{160, 40, 8, 1}, Cast: miopen.NoCast, Vectorised: true},
+		Y:    miopen.Tensor{Type: miopen.Int64, Rank: 4, Dims: []int64{2, 4, 5, 1 << 30}, Strides: []int64{160, 40, 8, 1}, Cast: miopen.NoCast, Vectorised: true},
 		Mode: miopen.ModeTranspose, Groups: 2, Spatial: 2,
 		Pads: []int64{1, 2}, Strides: []int64{3, 4}, Dilations: []int64{5, 6},
 		FP16Alternative: 1, Deterministic: 7, FP8Rounding: miopen.RoundingStochastic,
@@ -34,7 +34,7 @@ int main(void) {
   static const struct miopen_bridge_convolution c = {
       .x = {.type = 5, .rank = 4, .dims = {2, 6, 7, 9}, .strides = {378, 1, 54, 6}, .cast = -1},
       .w = {.type = 0, .rank = 4, .dims = {4, 3, 3, 2}, .strides = {18, 6, 2, 1}, .cast = 7},
-      .y = {.type = 9, .rank = 4, .dims = {2, 4, 5, 1LL << 40}, .strides = {160, 40, 8, 1}, .cast = -1, .vectorised = 1},
+      .y = {.type = 9, .rank = 4, .dims = {2, 4, 5, 1 << 30}, .strides = {160, 40, 8, 1}, .cast = -1, .vectorised = 1},
       .mode = 1, .groups = 2, .spatial = 2, .pads = {1, 2}, .strides = {3, 4}, .dilations = {5, 6},
       .fp16_alternative = 1, .deterministic = 7, .fp8_rounding = 1};
   return fwrite(&c, sizeof c, 1, stdout) != 1;

@@ -133,6 +133,39 @@ func (m Mode) String() string {
 	return modes[m]
 }
 
+// ActivationMode is miopenActivationMode_t. Only functions that are translated are listed.
+type ActivationMode int32
+
+// The values of miopenActivationMode_t that are rectifiers. Their formulas are those of the header's
+// comments.
+const (
+	ActivationReLU        ActivationMode = 3  // max(0, x)
+	ActivationClippedReLU ActivationMode = 7  // max(0, min(alpha, x))
+	ActivationLeakyReLU   ActivationMode = 8  // alpha*x below 0, x above
+	ActivationClamp       ActivationMode = 10 // max(alpha, min(beta, x))
+)
+
+// String is the header's name.
+func (m ActivationMode) String() string {
+	switch m {
+	case ActivationReLU:
+		return "miopenActivationRELU"
+	case ActivationClippedReLU:
+		return "miopenActivationCLIPPEDRELU"
+	case ActivationLeakyReLU:
+		return "miopenActivationLEAKYRELU"
+	case ActivationClamp:
+		return "miopenActivationCLAMP"
+	}
+	return "miopenActivationMode_t(" + strconv.Itoa(int(m)) + ")"
+}
+
+// Activation is an activation with its parameters; those that the mode has no use for are 0.
+type Activation struct {
+	Mode               ActivationMode
+	Alpha, Beta, Gamma float64
+}
+
 // Rounding is miopenF8RoundingMode_t, the value of MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE.
 type Rounding int32
 

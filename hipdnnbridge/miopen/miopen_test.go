@@ -37,6 +37,7 @@ func TestNumbersAreTheHeaders(t *testing.T) {
 		{`^miopen(Half|Float|Int32|Int8|BFloat16|Double|Float8_fnuz|BFloat8_fnuz|Int64)$`, func(n int) string { return miopen.DataType(n).String() }, 9},
 		{`^miopenStatus[A-Z]\w+$`, func(n int) string { return miopen.Status(n).String() }, 11},
 		{`^miopen(Convolution|Transpose|GroupConv|Depthwise)$`, func(n int) string { return miopen.Mode(n).String() }, 4},
+		{`^miopenActivation(RELU|CLIPPEDRELU|LEAKYRELU|CLAMP)$`, func(n int) string { return miopen.ActivationMode(n).String() }, 4},
 	} {
 		pattern := regexp.MustCompile(group.enumerator)
 		seen := 0

@@ -12,5 +12,9 @@
 // What maps and can be observed: the algorithm that the caller chose is not looked at, since hipDNN
 // chooses engines itself; MIOpen's tuning policy and databases are not consulted.
 //
+// There are two ways back. Inverse is that of the bridge: the call of miopenConvolutionForward that a
+// graph came from. ToMIOpen is that of the plugin's engines: the operation of MIOpen, gradients and
+// fused convolutions included, that computes a graph of whatever origin.
+//
 // The package has no state, makes no calls and reads no environment.
 package translate

@@ -3,6 +3,7 @@ package translate_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
@@ -48,7 +49,7 @@ func (m memory) at(index []int64) []byte {
 	return m.data[offset*int64(m.typ.Size()):]
 }
 
-// run executes the only operation of a graph.
+// run executes the operations of a graph.
 func run(g *graph.Graph, buffers map[graph.UID][]byte) (err error) {
 	defer func() { // a buffer that is too short for what the graph says
 		if r := recover(); r != nil {
@@ -58,11 +59,28 @@ func run(g *graph.Graph, buffers map[graph.UID][]byte) (err error) {
 	if err := g.Validate(); err != nil {
 		return err
 	}
+	virtual := map[graph.UID][]byte{}
 	bind := func(id graph.UID) memory {
 		t := g.Tensor(id)
-		return memory{t, oracleTypes[t.Type], buffers[id]}
+		m := memory{t, oracleTypes[t.Type], buffers[id]}
+		if t.Virtual {
+			if virtual[id] == nil {
+				virtual[id] = make([]byte, (oracle.Tensor{Type: m.typ, Lengths: ints(t.Dims), Strides: ints(t.Strides)}).Bytes())
+			}
+			m.data = virtual[id]
+		}
+		return m
 	}
-	switch n := g.Nodes[0].(type) {
+	for _, node := range g.Nodes {
+		if err := runNode(node, bind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runNode(node graph.Node, bind func(graph.UID) memory) error {
+	switch n := node.(type) {
 	case *graph.ConvolutionForward:
 		x, w, y := bind(n.X), bind(n.W), bind(n.Y)
 		each(y.Dims, func(at []int64) {
@@ -79,9 +97,60 @@ func run(g *graph.Graph, buffers map[graph.UID][]byte) (err error) {
 			})
 		})
 		each(dx.Dims, func(at []int64) { dx.typ.Put(dx.at(at), sums[fmt.Sprint(at)]) })
+	case *graph.ConvolutionBackwardWeights:
+		x, dy, dw := bind(n.X), bind(n.DY), bind(n.DW)
+		sums := map[string]float64{}
+		each(dy.Dims, func(at []int64) {
+			taps(&n.Geometry, x, dw, dy, at, func(xi, wi []int64) {
+				sums[fmt.Sprint(wi)] += dy.typ.Get(dy.at(at)) * x.typ.Get(x.at(xi))
+			})
+		})
+		each(dw.Dims, func(at []int64) { dw.typ.Put(dw.at(at), sums[fmt.Sprint(at)]) })
+	case *graph.Pointwise:
+		return runPointwise(n, bind)
 	default:
 		return fmt.Errorf("interpreter: no %s", n.Kind())
 	}
+	return nil
+}
+
+func runPointwise(n *graph.Pointwise, bind func(graph.UID) memory) error {
+	out := bind(n.Out)
+	operand := func(i int, at []int64) float64 {
+		m := bind(n.In[i])
+		from := append([]int64(nil), at...)
+		for d := range from {
+			if m.Dims[d] == 1 {
+				from[d] = 0 // broadcast
+			}
+		}
+		return m.typ.Get(m.at(from))
+	}
+	var f func(at []int64) float64
+	switch n.Mode {
+	case graph.PointwiseAdd:
+		f = func(at []int64) float64 { return operand(0, at) + operand(1, at) }
+	case graph.PointwiseReLU:
+		f = func(at []int64) float64 {
+			v := operand(0, at)
+			lower, upper, slope := 0.0, math.MaxFloat32, 0.0
+			for p, to := range map[*float32]*float64{n.Clip.Lower: &lower, n.Clip.Upper: &upper, n.Clip.Slope: &slope} {
+				if p != nil {
+					*to = float64(*p)
+				}
+			}
+			switch {
+			case v <= lower:
+				return lower + slope*(v-lower)
+			case v >= upper:
+				return upper
+			}
+			return v
+		}
+	default:
+		return fmt.Errorf("interpreter: no %s", n.Kind())
+	}
+	each(out.Dims, func(at []int64) { out.typ.Put(out.at(at), f(at)) })
 	return nil
 }
 

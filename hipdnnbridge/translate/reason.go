@@ -35,6 +35,17 @@ const (
 	PaddingAsymmetric           // graph to MIOpen: pads before and after differ
 	ComputeType                 // graph to MIOpen: a type of sums that MIOpen does not use
 	Flipped                     // graph to MIOpen: the filter is to be flipped
+	TensorVirtual               // graph to MIOpen: memory is needed where the graph has a virtual tensor
+	IntermediateStored          // graph to MIOpen: a result between fused operations is wanted in memory
+	IntermediateType            // graph to MIOpen: a result between fused operations is to be rounded
+	BiasShape                   // graph to MIOpen: what is added is not one value per channel
+	ActivationClip              // graph to MIOpen: bounds or slope that no activation of MIOpen has
+	FusedLayout                 // graph to MIOpen: the tensors of a fused convolution are not packed in one layout
+	ShapeOverride               // graph to MIOpen: shapes may change from one execution to the next
+	RuntimeValue                // graph to MIOpen: a tensor is a value that executions pass
+	ConstantValue               // graph to MIOpen: a tensor is a value in the graph
+	RaggedTensor                // graph to MIOpen: rows of a tensor have lengths of their own
+	NoSolution                  // graph to MIOpen: MIOpen has no solution for the problem
 	reasons
 )
 
@@ -69,6 +80,17 @@ var reasonTexts = [reasons]string{
 	PaddingAsymmetric:    "padding-asymmetric",
 	ComputeType:          "compute-type",
 	Flipped:              "filter-flipped",
+	TensorVirtual:        "tensor-virtual",
+	IntermediateStored:   "intermediate-stored",
+	IntermediateType:     "intermediate-type",
+	BiasShape:            "bias-shape",
+	ActivationClip:       "activation-clip",
+	FusedLayout:          "fused-layout",
+	ShapeOverride:        "shape-override",
+	RuntimeValue:         "runtime-value",
+	ConstantValue:        "constant-value",
+	RaggedTensor:         "ragged-tensor",
+	NoSolution:           "no-solution",
 }
 
 // Reasons is the number of reasons, NoReason included; every Reason is below it.

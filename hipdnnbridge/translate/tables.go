@@ -49,20 +49,23 @@ type typeRow struct {
 	// exactSums is the largest sum that every way of adding up integers gives exactly; 0 for
 	// floating types, where results may differ by rounding.
 	exactSums uint64
+	// engine is set where the plugin offers the combination: its engines are for the types that
+	// MIOpen has convolutions of every direction for.
+	engine bool
 }
 
 // typeCombinations are the types that x, w and y have together. MIOpen's floating convolutions have
 // one type for all tensors. Of the integer ones, int8 results are what is left of a sum that did not
 // fit, which no graph can express; float results are exact as long as a float holds every sum.
 var typeCombinations = [...]typeRow{
-	{graph.Half, graph.Half, graph.Half, graph.Float, 0},
-	{graph.BFloat16, graph.BFloat16, graph.BFloat16, graph.Float, 0},
-	{graph.Float, graph.Float, graph.Float, graph.Float, 0},
-	{graph.Double, graph.Double, graph.Double, graph.Double, 0},
-	{graph.FP8E4M3FNUZ, graph.FP8E4M3FNUZ, graph.FP8E4M3FNUZ, graph.Float, 0},
-	{graph.FP8E5M2FNUZ, graph.FP8E5M2FNUZ, graph.FP8E5M2FNUZ, graph.Float, 0},
-	{graph.Int8, graph.Int8, graph.Int32, graph.Int32, 1<<31 - 1},
-	{graph.Int8, graph.Int8, graph.Float, graph.Int32, 1 << 24},
+	{graph.Half, graph.Half, graph.Half, graph.Float, 0, true},
+	{graph.BFloat16, graph.BFloat16, graph.BFloat16, graph.Float, 0, true},
+	{graph.Float, graph.Float, graph.Float, graph.Float, 0, true},
+	{graph.Double, graph.Double, graph.Double, graph.Double, 0, false},
+	{graph.FP8E4M3FNUZ, graph.FP8E4M3FNUZ, graph.FP8E4M3FNUZ, graph.Float, 0, false},
+	{graph.FP8E5M2FNUZ, graph.FP8E5M2FNUZ, graph.FP8E5M2FNUZ, graph.Float, 0, false},
+	{graph.Int8, graph.Int8, graph.Int32, graph.Int32, 1<<31 - 1, false},
+	{graph.Int8, graph.Int8, graph.Float, graph.Int32, 1 << 24, false},
 }
 
 func typesOf(c *miopen.Convolution) (*typeRow, error) {

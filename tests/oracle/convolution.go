@@ -14,13 +14,47 @@ type Convolution struct {
 	Groups    int
 }
 
-// Operands are the tensors of y = Alpha * conv(x, w) + Beta * y with their contents: x is N, C, D...,
-// w is K, C/Groups, F... and y is N, K, O.... YData is what y held before; it is not looked at when
-// Beta is 0.
+// Direction says which of a convolution's tensors is computed from the other two.
+type Direction uint8
+
+// The directions. Backward, the computed tensor and y stand for the gradients of a function of y.
+const (
+	Forward         Direction = iota // y from x and w
+	BackwardData                     // the gradient of x from w and that of y
+	BackwardWeights                  // the gradient of w from x and that of y
+)
+
+func (d Direction) String() string {
+	switch d {
+	case Forward:
+		return "forward"
+	case BackwardData:
+		return "backward data"
+	case BackwardWeights:
+		return "backward weights"
+	}
+	return fmt.Sprintf("Direction(%d)", uint8(d))
+}
+
+// Operands are the tensors of result = Alpha * (the convolution in some direction) + Beta * result
+// with their contents: x is N, C, D..., w is K, C/Groups, F... and y is N, K, O.... The contents of
+// the tensor that is computed are what it held before; they are not looked at when Beta is 0.
 type Operands struct {
 	X, W, Y             Tensor
 	XData, WData, YData []byte
 	Alpha, Beta         float64
+}
+
+// Result is the tensor that is computed in a direction, with what it held before.
+func (o *Operands) Result(d Direction) (Tensor, []byte) {
+	switch d {
+	case BackwardData:
+		return o.X, o.XData
+	case BackwardWeights:
+		return o.W, o.WData
+	default:
+		return o.Y, o.YData
+	}
 }
 
 // Value is one element of the result.
@@ -56,59 +90,104 @@ func (c Convolution) OutputLengths(x, w []int) ([]int, error) {
 	return out, nil
 }
 
-// Forward returns the elements of y in lexical order of their indices.
-func (c Convolution) Forward(o Operands) ([]Value, error) {
-	for name, t := range map[string]struct {
-		tensor Tensor
-		data   []byte
-		unread bool
-	}{"x": {o.X, o.XData, false}, "w": {o.W, o.WData, false}, "y": {o.Y, o.YData, o.Beta == 0}} {
-		if err := t.tensor.Check(); err != nil {
-			return nil, fmt.Errorf("tensor %s: %w", name, err)
-		}
-		if !t.unread && len(t.data) < t.tensor.Bytes() {
-			return nil, fmt.Errorf("oracle: tensor %s needs %d bytes, has %d", name, t.tensor.Bytes(), len(t.data))
-		}
-	}
-	lengths, err := c.OutputLengths(o.X.Lengths, o.W.Lengths)
-	if err != nil {
+// Compute returns the elements of the tensor that the direction computes, in lexical order of their
+// indices.
+func (c Convolution) Compute(d Direction, o Operands) ([]Value, error) {
+	result, before := o.Result(d)
+	if err := c.check(d, o); err != nil {
 		return nil, err
 	}
-	if fmt.Sprint(lengths) != fmt.Sprint(o.Y.Lengths) {
-		return nil, fmt.Errorf("oracle: y has the lengths %v, the convolution gives %v", o.Y.Lengths, lengths)
-	}
-
-	sums := make([]sum, o.Y.Count())
-	kPerGroup := o.W.Lengths[0] / c.Groups
-	cPerGroup := o.W.Lengths[1]
-	target := make([]int, len(lengths))
-	o.W.Each(func(wi []int, wOffset int) {
-		weight := o.W.Type.Get(o.WData[wOffset:])
-		channel := wi[0]/kPerGroup*cPerGroup + wi[1]
-		tap := append([]int(nil), wi[2:]...)
-		target[1] = wi[0]
-		o.X.Each(func(xi []int, xOffset int) {
-			if xi[1] != channel || !c.reaches(xi[2:], tap, target[2:], lengths[2:]) {
-				return
-			}
-			target[0] = xi[0]
-			sums[o.Y.position(target)].addProduct(o.X.Type.Get(o.XData[xOffset:]), weight)
-		})
-	})
-
+	sums := c.sums(d, o)
 	values := make([]Value, len(sums))
-	o.Y.Each(func(index []int, offset int) {
-		p := o.Y.position(index)
+	result.Each(func(index []int, offset int) {
+		p := result.position(index)
 		s := sums[p]
 		v := Value{Exact: o.Alpha * s.value(), Magnitude: math.Abs(o.Alpha) * s.magnitude, Terms: s.terms}
 		if o.Beta != 0 {
-			old := o.Beta * o.Y.Type.Get(o.YData[offset:])
+			old := o.Beta * result.Type.Get(before[offset:])
 			v.Exact += old
 			v.Magnitude += math.Abs(old)
 		}
 		values[p] = v
 	})
 	return values, nil
+}
+
+// Forward computes y.
+func (c Convolution) Forward(o Operands) ([]Value, error) { return c.Compute(Forward, o) }
+
+// BackwardData computes the gradient of x, which takes x's place in the operands.
+func (c Convolution) BackwardData(o Operands) ([]Value, error) { return c.Compute(BackwardData, o) }
+
+// BackwardWeights computes the gradient of w, which takes w's place in the operands.
+func (c Convolution) BackwardWeights(o Operands) ([]Value, error) {
+	return c.Compute(BackwardWeights, o)
+}
+
+func (c Convolution) check(d Direction, o Operands) error {
+	for _, t := range []struct {
+		name   string
+		tensor Tensor
+		data   []byte
+		result bool
+	}{{"x", o.X, o.XData, d == BackwardData}, {"w", o.W, o.WData, d == BackwardWeights}, {"y", o.Y, o.YData, d == Forward}} {
+		if err := t.tensor.Check(); err != nil {
+			return fmt.Errorf("tensor %s: %w", t.name, err)
+		}
+		if unread := t.result && o.Beta == 0; !unread && len(t.data) < t.tensor.Bytes() {
+			return fmt.Errorf("oracle: tensor %s needs %d bytes, has %d", t.name, t.tensor.Bytes(), len(t.data))
+		}
+	}
+	if d > BackwardWeights {
+		return fmt.Errorf("oracle: %v is not a direction", d)
+	}
+	lengths, err := c.OutputLengths(o.X.Lengths, o.W.Lengths)
+	if err != nil {
+		return err
+	}
+	if fmt.Sprint(lengths) != fmt.Sprint(o.Y.Lengths) {
+		return fmt.Errorf("oracle: y has the lengths %v, the convolution gives %v", o.Y.Lengths, lengths)
+	}
+	return nil
+}
+
+// sums adds up, for each element of the result in lexical order, the products that reach it. A
+// convolution is the set of triples of an element of x, one of w and one of y that belong together;
+// in each direction two of them are multiplied and added to the third.
+func (c Convolution) sums(d Direction, o Operands) []sum {
+	result, _ := o.Result(d)
+	sums := make([]sum, result.Count())
+	load := func(t Tensor, data []byte, offset int, of bool) float64 {
+		if of {
+			return 0 // it is what is computed
+		}
+		return t.Type.Get(data[offset:])
+	}
+	kPerGroup := o.W.Lengths[0] / c.Groups
+	cPerGroup := o.W.Lengths[1]
+	target := make([]int, len(o.Y.Lengths))
+	o.W.Each(func(wi []int, wOffset int) {
+		weight := load(o.W, o.WData, wOffset, d == BackwardWeights)
+		channel := wi[0]/kPerGroup*cPerGroup + wi[1]
+		tap := append([]int(nil), wi[2:]...)
+		target[1] = wi[0]
+		o.X.Each(func(xi []int, xOffset int) {
+			if xi[1] != channel || !c.reaches(xi[2:], tap, target[2:], o.Y.Lengths[2:]) {
+				return
+			}
+			target[0] = xi[0]
+			input := load(o.X, o.XData, xOffset, d == BackwardData)
+			switch d {
+			case Forward:
+				sums[o.Y.position(target)].addProduct(input, weight)
+			case BackwardData:
+				sums[o.X.position(xi)].addProduct(o.Y.at(o.YData, target), weight)
+			case BackwardWeights:
+				sums[o.W.position(wi)].addProduct(o.Y.at(o.YData, target), input)
+			}
+		})
+	})
+	return sums
 }
 
 // reaches finds the output position in which the filter's tap lies on the input position, and

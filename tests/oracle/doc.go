@@ -1,8 +1,8 @@
-// Package oracle says what a convolution's result is, and how far a correct implementation may be
-// from it.
+// Package oracle says what a convolution's result is, forward and in both backward directions, alone
+// or with a bias and an activation, and how far a correct implementation may be from it.
 //
-// It computes in double precision with compensated sums, by scattering every input element to the
-// outputs that it reaches. The implementations that it judges gather, in the types they store; none
+// It computes in double precision with compensated sums, by scattering every product to the element
+// that it is a part of. The implementations that it judges gather, in the types they store; none
 // of their code or formulas is used here, so an error has to be made twice in two different ways to
 // pass.
 //

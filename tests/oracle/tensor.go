@@ -86,3 +86,12 @@ func (t Tensor) position(index []int) int {
 	}
 	return p
 }
+
+// at loads the element at an index from the tensor's contents.
+func (t Tensor) at(data []byte, index []int) float64 {
+	offset := 0
+	for i, v := range index {
+		offset += v * t.Strides[i]
+	}
+	return t.Type.Get(data[offset*t.Type.Size():])
+}

@@ -17,20 +17,7 @@ import (
 // The bound holds for every order of summation, hence also for a blocked or vectorised
 // implementation. It is tight enough to see a wrong sum type, a truncating store and a missing term.
 func Tolerance(x, y Type, v Value) float64 {
-	accumulator := Float
-	switch {
-	case x == Double:
-		accumulator = Double
-	case x.IsInteger():
-		// Scaling by alpha and beta is done in double precision.
-		accumulator = Double
-	}
-	n := float64(v.Terms + 4)
-	if x.IsInteger() {
-		n = 4
-	}
-	u := accumulator.UnitRoundoff()
-	tolerance := n * u / (1 - n*u) * v.Magnitude
+	tolerance := sumError(x, v)
 	if y.IsInteger() {
 		if v.Exact == math.Trunc(v.Exact) {
 			// A whole result has nothing to round.
@@ -43,6 +30,26 @@ func Tolerance(x, y Type, v Value) float64 {
 	return tolerance + math.Ldexp(1, f.minExponent-f.digits)
 }
 
+// sumError is the first part of the tolerance: how far a sum of products of elements of type x may
+// be from v.Exact before it is rounded.
+func sumError(x Type, v Value) float64 {
+	n := float64(v.Terms + 4)
+	if x.IsInteger() {
+		n = 4
+	}
+	u := accumulator(x).UnitRoundoff()
+	return n * u / (1 - n*u) * v.Magnitude
+}
+
+// accumulator is the type that sums of elements of type x are kept in. Those of integers are exact,
+// and scaled by alpha and beta in double precision.
+func accumulator(x Type) Type {
+	if x == Double || x.IsInteger() {
+		return Double
+	}
+	return Float
+}
+
 // Mismatch is an element that is further from the oracle than it may be.
 type Mismatch struct {
 	Index     []int
@@ -52,11 +59,11 @@ type Mismatch struct {
 }
 
 func (m Mismatch) String() string {
-	return fmt.Sprintf("y%v is %v, the oracle says %v and allows %.3g", m.Index, m.Got, m.Want.Exact, m.Tolerance)
+	return fmt.Sprintf("element %v is %v, the oracle says %v and allows %.3g", m.Index, m.Got, m.Want.Exact, m.Tolerance)
 }
 
-// Compare returns the elements of got, a buffer of shape y, that are not within the tolerance of
-// the values that Forward returned. A NaN matches only a NaN; an overflow to infinity is right
+// Compare returns the elements of got, a buffer of shape y (the tensor that was computed, whichever
+// it is), that are not within the tolerance of the values that Compute returned. A NaN matches only a NaN; an overflow to infinity is right
 // where the value rounds to one.
 func Compare(x Type, y Tensor, got []byte, want []Value) ([]Mismatch, error) {
 	if len(got) < y.Bytes() || len(want) != y.Count() {

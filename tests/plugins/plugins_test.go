@@ -162,6 +162,26 @@ func TestAliases(t *testing.T) {
 		aliased.symbols-renamed.symbols, aliased.bytes-renamed.bytes, renamed.bytes, aliased.bytes, len(behind.bound(p)[wrapperName]), len(publicNames))
 }
 
+// inspect is what the tool says of a plugin, with the subject's libraries, and its exit status.
+func (s subject) inspect(t *testing.T, variable string) (plugin.Report, int) {
+	t.Helper()
+	path := strings.Join(append([]string{s.split}, s.host.Libraries...), ":")
+	args := []string{"inspect", "--plugin", "--json", "--library-path", path, file(t, variable)}
+	if s.host.Loader != "" {
+		args = append(args, "--loader", s.host.Loader)
+	}
+	cmd := exec.CommandContext(t.Context(), file(t, "TOOL"), args...)
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+	}
+	var reports []plugin.Report
+	require.NoError(t, json.Unmarshal(out, &reports))
+	require.Len(t, reports, 1)
+	return reports[0], cmd.ProcessState.ExitCode()
+}
+
 // TestInspect: the tool comes to the same verdicts, without running a plugin.
 func TestInspect(t *testing.T) {
 	s := newSubject(t)
@@ -175,22 +195,8 @@ func TestInspect(t *testing.T) {
 		"IMPL_HEADER":     {plugin.LinkPrivate, 0},
 	} {
 		t.Run(variant, func(t *testing.T) {
-			path := strings.Join(append([]string{s.split}, s.host.Libraries...), ":")
-			args := []string{"inspect", "--plugin", "--json", "--library-path", path, file(t, variant)}
-			if s.host.Loader != "" {
-				args = append(args, "--loader", s.host.Loader)
-			}
-			cmd := exec.CommandContext(t.Context(), file(t, "TOOL"), args...)
-			out, err := cmd.Output()
-			if err != nil {
-				var exit *exec.ExitError
-				require.ErrorAs(t, err, &exit)
-			}
-			require.Equal(t, want.status, cmd.ProcessState.ExitCode())
-			var reports []plugin.Report
-			require.NoError(t, json.Unmarshal(out, &reports))
-			require.Len(t, reports, 1)
-			r := reports[0]
+			r, status := s.inspect(t, variant)
+			require.Equal(t, want.status, status)
 			require.Equal(t, want.link, r.Link, r.Findings)
 			require.Equal(t, want.link == plugin.LinkUnrenamed, len(r.Failures) > 0, r.Failures)
 			require.Equal(t, want.status == 0, r.Holds())
@@ -200,4 +206,32 @@ func TestInspect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProvider: the plugin that is shipped. All that it needs of MIOpen is bound to the private library by the private names,
+// also in a program that is linked to the wrapper.
+func TestProvider(t *testing.T) {
+	s := newSubject(t)
+	r, status := s.inspect(t, "PROVIDER")
+	require.Zero(t, status, r.Findings)
+	require.Equal(t, plugin.LinkPrivate, r.Link)
+	require.Equal(t, []string{privateName}, r.Objects[0].Needed)
+	require.Equal(t, "$ORIGIN/../..", *r.Objects[0].RunPath, "as it is installed, and no folder of the build")
+	names := undefined(t, file(t, "PROVIDER"))
+	require.Greater(t, len(names), 30)
+	for _, counts := range [][]plugin.Count{r.Bindings, r.BehindWrapper} {
+		var own []plugin.Count
+		for _, c := range counts {
+			if filepath.Base(c.From) == "libmiopen_private_plugin.so" {
+				own = append(own, c)
+			}
+		}
+		require.Len(t, own, 1, "to one library")
+		require.Equal(t, privateName, filepath.Base(own[0].To))
+		require.ElementsMatch(t, names, own[0].Symbols)
+		for _, name := range names {
+			require.True(t, strings.HasSuffix(name, "_impl"), name)
+		}
+	}
+	t.Logf("%d names, all in %s; 0 in %s", len(names), privateName, wrapperName)
 }

@@ -4,8 +4,9 @@
 #
 #   build.sh OUTDIR
 #
-# CXX chooses the compiler, CXXFLAGS adds flags. The C++ runtime is linked in, so that programs
-# without one, and systems with another one, can load the library.
+# CXX chooses the compiler, CXXFLAGS adds flags. Google's FlatBuffers headers are those of the Go
+# module that go.mod names, or those in FLATBUFFERS_INCLUDE. The C++ runtime is linked in, so that
+# programs without one, and systems with another one, can load the library.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -19,8 +20,12 @@ cd "$here"
 work=$(mktemp -d "$out/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
+if [ -z "${FLATBUFFERS_INCLUDE:-}" ]; then
+  go mod download github.com/google/flatbuffers
+  FLATBUFFERS_INCLUDE=$(go list -m -f '{{.Dir}}' github.com/google/flatbuffers)/include
+fi
 export CXX="${CXX:-g++}" work
-export flags="-std=c++17 -O2 -fPIC -Wall -Wextra -fvisibility=hidden -pthread -Iinclude -Isrc -Idriver ${CXXFLAGS:-}"
+export flags="-std=c++17 -O2 -fPIC -Wall -Wextra -fvisibility=hidden -pthread -Iinclude -Isrc -Idriver -isystem $FLATBUFFERS_INCLUDE ${CXXFLAGS:-}"
 # shellcheck disable=SC2016 # expanded by the inner shell
 printf '%s\n' src/*.cpp src/cpu/*.cpp driver/*.cpp plugin/*.cpp |
   xargs -P 2 -I FILE sh -c '$CXX $flags -c FILE -o "$work/$(echo FILE | tr / _).o"'

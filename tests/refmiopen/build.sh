@@ -4,7 +4,8 @@
 #   build.sh OUTDIR [--version 3.5.1|3.4.0] [--private RENAME_HEADER]
 #
 # --private gives libMIOpen_private.so.1 instead, with every entry point renamed by the macros of
-# RENAME_HEADER at compile time, and no driver. CXX and CC choose the compilers.
+# RENAME_HEADER at compile time, and no driver. CXX and CC choose the compilers, OPTIMIZE what stands
+# for -O2. It compiles as many files at a time as there are processors.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,7 +34,7 @@ CC=${CC:-gcc}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$here"
-set -- -O2 -fPIC -Wall -Wextra -Iinclude
+set -- "${OPTIMIZE:--O2}" -fPIC -Wall -Wextra -Iinclude
 soname=libMIOpen.so.1
 if [ "$version" = 3.4.0 ]; then
   set -- "$@" -DREFMIOPEN_3_4
@@ -49,8 +50,11 @@ trap 'rm -rf "$work"' EXIT
 grep -vxFf src/implemented.txt "exports-$version.txt" |
   sed 's/.*/NOT_IMPLEMENTED(&)/' >"$work/not_implemented.inc"
 "$CC" "$@" -I"$work" -c src/not_implemented.c -o "$work/not_implemented.o"
+for source in src/*.cpp; do
+  basename "$source" .cpp
+done | xargs -P "$(nproc)" -I {} "$CXX" -std=c++17 "$@" -c src/{}.cpp -o "$work/{}.o"
 # shellcheck disable=SC2016 # the dynamic loader expands $ORIGIN
-"$CXX" -std=c++17 "$@" -shared src/*.cpp "$work/not_implemented.o" -o "$work/$soname" \
+"$CXX" -shared "$work"/*.o -o "$work/$soname" \
   -Wl,-soname,$soname -Wl,--version-script=src/libmiopen.map \
   -Wl,-rpath,'$ORIGIN' -Wl,--enable-new-dtags -Wl,-z,now -Wl,--hash-style=gnu -Wl,--build-id \
   -Wl,--no-undefined -ldl

@@ -97,15 +97,15 @@ func renameHeader(t *testing.T, dir string) string {
 	return path
 }
 
-// client returns a program from tests/clients or the driver, linked against the current library.
+// client returns a program from tests/clients or from driver, linked against the current library.
 func client(t *testing.T, name string) string {
 	t.Helper()
 	lib := library(t, current)
 	return once(t, strings.ToUpper(name), func(dir string) string {
 		sources, err := filepath.Glob("../clients/" + name + ".c*")
 		require.NoError(t, err)
-		if name == "convrun" {
-			sources = []string{"driver/convrun.c"}
+		if name == "convrun" || name == "operations" {
+			sources = []string{"driver/" + name + ".c"}
 		}
 		require.Len(t, sources, 1)
 		compile := []string{compiler("CC", "cc"), "-std=gnu11"}

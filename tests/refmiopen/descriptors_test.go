@@ -52,7 +52,7 @@ func TestDescriptorsAsTheRealLibrary(t *testing.T) {
 	require.Zero(t, got.exit, got.stderr)
 	have, want := sections(t, got.stdout), sections(t, string(readFile(t, transcript)))
 	compared := 0
-	for _, name := range []string{"[versions and errors]", "[tensors]", "[convolutions]", "[refusals]"} {
+	for _, name := range []string{"[versions and errors]", "[tensors]", "[convolutions]", "[refusals]", "[fusion plans]", "[problems]"} {
 		require.NotEmpty(t, want[name], name)
 		require.Empty(t, differences(want[name], have[name]), name)
 		compared += len(have[name])

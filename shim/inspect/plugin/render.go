@@ -59,9 +59,9 @@ func (r Report) write(b *strings.Builder) {
 
 	t = newTable(b, "undefined MIOpen names of the plugin", "name", "binds to")
 	for _, u := range r.Undefined {
-		to := u.File
-		if to == "" {
-			to = "NOTHING"
+		to := "NOTHING"
+		if u.File != "" {
+			to = filepath.Base(u.File)
 		}
 		t.AppendRow(table.Row{u.Name, to})
 	}

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdio>
 
 // Expectations of a scenario: what does not hold is printed, and the scenario's code is 1.
-extern int failures;
+extern std::atomic<int> failures;
 
 #define EXPECT(condition, ...)                                                                     \
   do {                                                                                             \

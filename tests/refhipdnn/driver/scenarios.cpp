@@ -17,7 +17,7 @@
 #include <mutex>
 #include <thread>
 
-int failures;
+std::atomic<int> failures;
 
 namespace {
 

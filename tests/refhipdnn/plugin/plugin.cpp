@@ -9,6 +9,9 @@
 //   applicable    fails to say which engines apply         context       cannot prepare a graph
 //   execute       cannot execute
 //   old           says 1.0.0 (graphs that require more are kept from it)
+//
+// TESTPLUGIN_ENGINES=FILE=NAME,... names the engine of a copy of the plugin that has that file
+// name.
 
 #include "refhipdnn/engine_plugin.h"
 
@@ -17,6 +20,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
+#include <string>
 
 using namespace refhipdnn;
 
@@ -42,8 +47,24 @@ hipdnnPluginStatus_t refuse(hipdnnPluginStatus_t status, const char *text) {
   return status;
 }
 
+std::string named() {
+  const char *names = std::getenv("TESTPLUGIN_ENGINES");
+  Dl_info info;
+  if (names == nullptr || dladdr(reinterpret_cast<void *>(&named), &info) == 0) {
+    return "TEST_ENGINE";
+  }
+  std::string list = std::string(",") + names + ",", file = info.dli_fname;
+  size_t at = list.find("," + file.substr(file.rfind('/') + 1) + "=");
+  if (at == std::string::npos) {
+    return "TEST_ENGINE";
+  }
+  at = list.find('=', at) + 1;
+  return list.substr(at, list.find(',', at) - at);
+}
+
 const char *engine_name() {
-  return defect("taken") ? "REF_DIRECT" : "TEST_ENGINE";
+  static const std::string name = named();
+  return defect("taken") ? "REF_DIRECT" : name.c_str();
 }
 
 int64_t engine() {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <sys/auxv.h>
@@ -544,7 +545,11 @@ void set_plugin_paths(std::vector<std::string> paths, hipdnnPluginLoadingMode_ex
     fail(HIPDNN_STATUS_NOT_SUPPORTED,
          "plugin paths cannot change while there are " + std::to_string(l.handles) + " handles");
   }
-  l.paths = std::move(paths);
+  if (mode == HIPDNN_PLUGIN_LOADING_ABSOLUTE) {
+    l.paths.clear();
+  }
+  l.paths.insert(l.paths.end(), std::make_move_iterator(paths.begin()),
+                 std::make_move_iterator(paths.end()));
   l.mode = mode;
   l.loaded = false;
 }

@@ -1,6 +1,7 @@
 #include "wire.hpp"
 
 #include "cpu/number.hpp"
+#include "flatbuffer.hpp"
 
 namespace refhipdnn::wire {
 namespace {
@@ -284,10 +285,8 @@ KnobValue read_knob_value(const Table &table, int kind_slot, int slot) {
 Ref write(Builder &b, const Knob &k) {
   Ref name = string_or_none(b, k.name);
   Ref description = string_or_none(b, k.description);
-  Ref type = write(b, KnobValue(int64_t{0}));
-  if (k.initial.index() != 0) {
-    type = write(b, k.initial.index() == 1 ? KnobValue(0.0) : KnobValue(std::string()));
-  }
+  const KnobValue types[] = {int64_t{0}, 0.0, std::string()};
+  Ref type = write(b, types[k.initial.index()]);
   Ref initial = write(b, k.initial);
   b.start(); // IntConstraint
   b.field<int64_t>(8, k.step, 1);
@@ -341,11 +340,10 @@ Bytes encode(const Graph &g) {
   b.start();
   b.optional(16, g.preferred_engine);
   if (g.id) {
-    b.structure(22, g.id->data(), g.id->size(), 1);
+    b.structure(22, *g.id);
   }
   if (g.required) {
-    uint32_t version[3] = {g.required->major, g.required->minor, g.required->patch};
-    b.structure(20, version, sizeof(version), 4);
+    b.structure(20, std::array{g.required->major, g.required->minor, g.required->patch});
   }
   b.ref(14, nodes);
   b.ref(12, tensors);
@@ -372,14 +370,10 @@ Graph decode_graph(const uint8_t *data, size_t size) {
   }
   g.preferred_engine = table.optional<int64_t>(16);
   g.override_shapes = table.scalar<uint8_t>(18, 0) != 0;
-  uint32_t version[3];
-  if (table.structure(20, version, sizeof(version))) {
-    g.required = ApiVersion{version[0], version[1], version[2]};
+  if (auto version = table.structure<uint32_t, 3>(20)) {
+    g.required = ApiVersion{(*version)[0], (*version)[1], (*version)[2]};
   }
-  std::array<uint8_t, 16> id;
-  if (table.structure(22, id.data(), id.size())) {
-    g.id = id;
-  }
+  g.id = table.structure<uint8_t, 16>(22);
   return g;
 }
 

@@ -4,7 +4,7 @@
 // Field positions are those of the schemas in projects/hipdnn/flatbuffers_sdk/schemas; values are
 // written in the order of flatc's generated code. Decoding throws flatbuffer::Malformed.
 
-#include "flatbuffer.hpp"
+#include "bytes.hpp"
 #include "graph.hpp"
 
 namespace refhipdnn::wire {

@@ -21,33 +21,52 @@ func (c *Case) Check(r Result) error {
 	if !slices.Equal(r.Output, c.Y.Lengths) {
 		return fmt.Errorf("case %s: the library says the output is %v, it is %v", c.Name, r.Output, c.Y.Lengths)
 	}
-	want, err := c.Convolution.Forward(c.Operands)
-	if err != nil {
-		return fmt.Errorf("case %s: %w", c.Name, err)
-	}
-	wrong, err := oracle.Compare(c.X.Type, c.Y, r.Y, want)
+	wrong, err := c.compare(r)
 	if err != nil {
 		return fmt.Errorf("case %s: %w", c.Name, err)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("case %s: %d of %d elements are wrong, the first: %v", c.Name, len(wrong), len(want), wrong[0])
+		return fmt.Errorf("case %s: %d elements are wrong, the first: %v", c.Name, len(wrong), wrong[0])
 	}
 	return c.checkGaps(r)
 }
 
-func (c *Case) checkGaps(r Result) error {
-	if len(r.Y) != len(c.YData) {
-		return fmt.Errorf("case %s: y has %d bytes, had %d", c.Name, len(r.Y), len(c.YData))
+func (c *Case) compare(r Result) ([]oracle.Mismatch, error) {
+	if f := c.Fusion; f != nil {
+		activation, err := f.Activation.function()
+		if err != nil {
+			return nil, err
+		}
+		bounds, err := c.Convolution.Fused(c.Operands, oracle.Epilogue{
+			Bias: f.Bias, BiasData: f.BiasData, Add: f.Add, AddData: f.AddData, AddScale: f.AddScale, Activation: activation,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return oracle.CompareBounds(c.Y, r.Y, bounds)
 	}
-	before, after := bytes.Clone(c.YData), bytes.Clone(r.Y)
-	size := c.Y.Type.Size()
-	c.Y.Each(func(_ []int, offset int) {
+	want, err := c.Convolution.Compute(c.Direction, c.Operands)
+	if err != nil {
+		return nil, err
+	}
+	result, _ := c.Result(c.Direction)
+	return oracle.Compare(c.X.Type, result, r.Y, want)
+}
+
+func (c *Case) checkGaps(r Result) error {
+	result, data := c.Result(c.Direction)
+	if len(r.Y) != len(data) {
+		return fmt.Errorf("case %s: the result has %d bytes, had %d", c.Name, len(r.Y), len(data))
+	}
+	before, after := bytes.Clone(data), bytes.Clone(r.Y)
+	size := result.Type.Size()
+	result.Each(func(_ []int, offset int) {
 		clear(before[offset : offset+size])
 		clear(after[offset : offset+size])
 	})
 	for i := range before {
 		if before[i] != after[i] {
-			return fmt.Errorf("case %s: byte %d of y lies between the elements and was written", c.Name, i)
+			return fmt.Errorf("case %s: byte %d of the result lies between the elements and was written", c.Name, i)
 		}
 	}
 	return nil

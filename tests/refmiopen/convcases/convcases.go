@@ -1,5 +1,5 @@
-// Package convcases makes forward convolutions for the driver tests/refmiopen/driver/convrun.c, and
-// judges what it printed by the oracle.
+// Package convcases makes convolutions for the driver tests/refmiopen/driver/convrun.c, forward, backward
+// and fused, and judges what it printed by the oracle.
 //
 // It knows the driver's text format and the oracle. It does not run anything: whoever has a driver,
 // linked against whichever library, writes the cases to its standard input and hands its output to
@@ -27,18 +27,29 @@ const (
 	Find       Route = "find"
 	Compile    Route = "compile"
 	Immediate  Route = "immediate"  // alpha and beta are 1 and 0
+	Find2      Route = "find2"      // miopenFindSolutions and miopenRunSolution, likewise
 	Assume     Route = "assume"     // an earlier case made it callable, or none did
 	Unprepared Route = "unprepared" // on a handle of its own
+
+	// The routes of fused convolutions.
+	Plan  Route = "plan"  // a fusion plan
+	Fused Route = "fused" // miopenConvolutionBiasActivationForward
+
+	// ForwardBias adds Fusion's bias to y by miopenConvolutionForwardBias, and nothing else. Check does
+	// not know it.
+	ForwardBias Route = "bias"
 )
 
 // Algorithm is an algorithm by the driver's name for it.
 type Algorithm string
 
-// The algorithms that the reference library has, and one that it has not.
+// The algorithms that the reference library has, the third one for the gradient of the weights only,
+// and one that it has not.
 const (
-	GEMM     Algorithm = "gemm"
-	Direct   Algorithm = "direct"
-	Winograd Algorithm = "winograd"
+	GEMM         Algorithm = "gemm"
+	Direct       Algorithm = "direct"
+	ImplicitGEMM Algorithm = "implicitgemm"
+	Winograd     Algorithm = "winograd"
 )
 
 // Workspace is how much workspace a case hands over.
@@ -51,14 +62,53 @@ const (
 	None  Workspace = "none"
 )
 
-// Case is one convolution and the way to run it.
+// Case is one convolution and the way to run it. What the direction computes is, in the operands, what
+// it holds before.
 type Case struct {
-	Name        string
-	Convolution oracle.Convolution
+	Name          string
+	Convolution   oracle.Convolution
+	Direction     oracle.Direction
+	Deterministic bool // the attribute
 	oracle.Operands
+	Fusion    *Fusion // nil for a convolution alone; forward only
 	Route     Route
 	Algorithm Algorithm
 	Workspace Workspace
+}
+
+// Fusion is what a fused convolution does before it stores: what it adds is optional, as in
+// oracle.Epilogue.
+type Fusion struct {
+	Bias       oracle.Tensor
+	BiasData   []byte
+	Add        oracle.Tensor
+	AddData    []byte
+	AddScale   float64
+	Activation Activation
+}
+
+// Activation is an activation by the driver's name for it and its parameters. Without a name there is
+// none.
+type Activation struct {
+	Name        string
+	Alpha, Beta float64
+}
+
+// function is the oracle's.
+func (a Activation) function() (oracle.Activation, error) {
+	switch a.Name {
+	case "", "identity":
+		return nil, nil
+	case "relu":
+		return oracle.ReLU, nil
+	case "clippedrelu":
+		return oracle.ClippedReLU(a.Alpha), nil
+	case "leakyrelu":
+		return oracle.LeakyReLU(a.Alpha), nil
+	case "clamp":
+		return oracle.Clamp(a.Alpha, a.Beta), nil
+	}
+	return nil, fmt.Errorf("the oracle has no activation %s", a.Name)
 }
 
 // Result is what the driver printed for a case.
@@ -69,7 +119,7 @@ type Result struct {
 	Solutions []Algorithm
 	Found     []Algorithm
 	Timed     bool
-	Y         []byte
+	Y         []byte // what was computed, whichever tensor that is
 	Status    int
 	Function  string // the last function that was called
 }
@@ -86,6 +136,23 @@ func Write(w io.Writer, cases []Case) error {
 		v := c.Convolution
 		fmt.Fprintf(b, "conv %s %s %s %d\n", list(v.Pads), list(v.Strides), list(v.Dilations), v.Groups)
 		fmt.Fprintf(b, "scale %x %x\n", c.Alpha, c.Beta)
+		if c.Direction != oracle.Forward {
+			fmt.Fprintf(b, "direction %s\n", strings.TrimPrefix(c.Direction.String(), "backward "))
+		}
+		if c.Deterministic {
+			fmt.Fprintln(b, "deterministic 1")
+		}
+		if f := c.Fusion; f != nil {
+			if f.BiasData != nil {
+				writeTensor(b, "bias", f.Bias, f.BiasData)
+			}
+			if f.AddData != nil {
+				writeTensor(b, fmt.Sprintf("add %x", f.AddScale), f.Add, f.AddData)
+			}
+			if a := f.Activation; a.Name != "" {
+				fmt.Fprintf(b, "activation %s %x %x\n", a.Name, a.Alpha, a.Beta)
+			}
+		}
 		fmt.Fprintf(b, "run %s %s %s\n", c.Route, c.Algorithm, c.Workspace)
 	}
 	return b.Flush()

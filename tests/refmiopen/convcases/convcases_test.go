@@ -2,6 +2,7 @@ package convcases_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -122,4 +123,83 @@ func TestCheck(t *testing.T) {
 			require.ErrorContains(t, c.Check(r), what, c.Name)
 		}
 	}
+}
+
+func TestGenerateBackwardCoversEverything(t *testing.T) {
+	cases := convcases.GenerateBackward(1, 500)
+	require.Equal(t, cases, convcases.GenerateBackward(1, 500))
+	names := map[string]bool{}
+	seen := map[string]int{}
+	for i := range cases {
+		c := &cases[i]
+		require.False(t, names[c.Name], c.Name)
+		names[c.Name] = true
+		require.NotEqual(t, oracle.Forward, c.Direction)
+		require.False(t, c.Deterministic && c.Algorithm == convcases.ImplicitGEMM)
+		for _, what := range []string{c.Direction.String(), string(c.Route), string(c.Algorithm), fmt.Sprint("deterministic ", c.Deterministic)} {
+			seen[what]++
+		}
+	}
+	// Two directions of four types in three ranks; four layouts, three groupings, two dilations.
+	require.Len(t, names, 2*4*3*4*3*2)
+	for _, what := range []string{"find", "compile", "immediate", "find2", "gemm", "direct", "implicitgemm", "deterministic true", "backward data", "backward weights"} {
+		require.Greater(t, seen[what], 50, what)
+	}
+}
+
+func TestCheckBackward(t *testing.T) {
+	for _, c := range convcases.GenerateBackward(3, 500) {
+		result, before := c.Result(c.Direction)
+		values, err := c.Convolution.Compute(c.Direction, c.Operands)
+		require.NoError(t, err)
+		r := convcases.Result{Name: c.Name, Output: c.Y.Lengths, Y: bytes.Clone(before)}
+		i := 0
+		result.Each(func(_ []int, offset int) {
+			result.Type.Put(r.Y[offset:], values[i].Exact)
+			i++
+		})
+		require.NoError(t, c.Check(r), c.Name)
+		result.Type.Put(r.Y, result.Type.Get(r.Y)+50)
+		require.ErrorContains(t, c.Check(r), "wrong", c.Name)
+	}
+}
+
+func TestGenerateFusedCoversEverything(t *testing.T) {
+	cases := convcases.GenerateFused(1, 1)
+	require.Equal(t, cases, convcases.GenerateFused(1, 1))
+	names := map[string]bool{}
+	for i := range cases {
+		names[cases[i].Name] = true
+		require.Zero(t, cases[i].Beta)
+	}
+	require.Len(t, names, len(cases))
+	require.Len(t, names, 2*2*5+3*2*2*3*2*3+3*2*3)
+}
+
+// What a fused convolution gets is written, and what it must not be like is refused.
+func TestCheckFused(t *testing.T) {
+	c := convcases.Case{
+		Name:        "f",
+		Convolution: oracle.Convolution{Pads: []int{0, 0}, Strides: []int{1, 1}, Dilations: []int{1, 1}, Groups: 1},
+		Operands: oracle.Operands{
+			X: oracle.Packed(oracle.BFloat16, []int{1, 1, 1, 1}, nil), XData: []byte{0, 64},
+			W: oracle.Packed(oracle.BFloat16, []int{1, 1, 1, 1}, nil), WData: []byte{0, 64},
+			Y: oracle.Packed(oracle.BFloat16, []int{1, 1, 1, 1}, nil), YData: []byte{0, 0}, Alpha: 1,
+		},
+		Fusion: &convcases.Fusion{
+			Bias: oracle.Packed(oracle.BFloat16, []int{1, 1, 1, 1}, nil), BiasData: []byte{128, 63},
+			Add: oracle.Packed(oracle.BFloat16, []int{1, 1, 1, 1}, nil), AddData: []byte{0, 64}, AddScale: 0.5,
+			Activation: convcases.Activation{Name: "clamp", Alpha: -1, Beta: 8},
+		},
+		Route: convcases.Plan, Algorithm: convcases.Direct, Workspace: convcases.Full,
+	}
+	var b bytes.Buffer
+	require.NoError(t, convcases.Write(&b, []convcases.Case{c}))
+	require.Contains(t, b.String(), "bias bfloat16 1,1,1,1 1,1,1,1 803f\nadd 0x1p-01 bfloat16 1,1,1,1 1,1,1,1 0040\nactivation clamp -0x1p+00 0x1p+03\nrun plan direct full\n")
+	r := convcases.Result{Name: "f", Output: c.Y.Lengths, Y: []byte{192, 64}} // 2*2 + 0.5*2 + 1 = 6
+	require.NoError(t, c.Check(r))
+	r.Y = []byte{193, 64}
+	require.ErrorContains(t, c.Check(r), "1 elements are wrong")
+	c.Fusion.Activation.Name = "tanh"
+	require.ErrorContains(t, c.Check(r), "no activation tanh")
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"example.com/miopen_hipdnn_shim/tests/oracle"
 )
@@ -86,7 +87,7 @@ func Generate(seed uint64, n int) []Case {
 				for _, l := range layouts {
 					for _, g := range groupings {
 						for _, dilated := range []bool{false, true} {
-							c := generate(rng, types, spatial, l, g, dilated)
+							c := generate(rng, oracle.Forward, types, spatial, l, g, dilated)
 							c.Name = fmt.Sprintf("%d/%v-%v/%dd/%s/%s/dilated=%v", round, types.x, types.y, spatial, l.name, g.name, dilated)
 							cases = append(cases, c)
 						}
@@ -98,7 +99,36 @@ func Generate(seed uint64, n int) []Case {
 	return cases
 }
 
-func generate(rng *rand.Rand, types typePair, spatial int, l layout, g grouping, dilated bool) Case {
+// GenerateBackward is Generate for both backward directions: the floating types, and the routes
+// that the forward direction has, find 2.0 and the deterministic attribute besides.
+func GenerateBackward(seed uint64, n int) []Case {
+	rng := rand.New(rand.NewPCG(seed, 0x67726164))
+	var cases []Case
+	for round := 0; len(cases) < n; round++ {
+		for _, d := range []oracle.Direction{oracle.BackwardData, oracle.BackwardWeights} {
+			for _, types := range typePairs {
+				if types.x.IsInteger() {
+					continue
+				}
+				for spatial := 1; spatial <= types.maxSpatial; spatial++ {
+					for _, l := range layouts {
+						for _, g := range groupings {
+							for _, dilated := range []bool{false, true} {
+								c := generate(rng, d, types, spatial, l, g, dilated)
+								c.Name = fmt.Sprintf("%d/%v/%v/%dd/%s/%s/dilated=%v", round, d, types.x, spatial, l.name, g.name, dilated)
+								c.Name = strings.ReplaceAll(c.Name, " ", "-")
+								cases = append(cases, c)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return cases
+}
+
+func generate(rng *rand.Rand, d oracle.Direction, types typePair, spatial int, l layout, g grouping, dilated bool) Case {
 	groups, cPerGroup, kPerGroup := g.pick(rng)
 	conv := oracle.Convolution{Groups: groups}
 	x := []int{1 + rng.IntN(3), groups * cPerGroup}
@@ -134,7 +164,7 @@ func generate(rng *rand.Rand, types typePair, spatial int, l layout, g grouping,
 	if rng.IntN(2) == 0 {
 		xLayout, yLayout = yLayout, xLayout
 	}
-	c := Case{Convolution: conv, Workspace: Full}
+	c := Case{Convolution: conv, Direction: d, Workspace: Full}
 	c.X = xLayout.apply(rng, types.x, x)
 	c.W = other().apply(rng, types.x, w)
 	c.Y = yLayout.apply(rng, types.y, y)
@@ -151,18 +181,46 @@ func generate(rng *rand.Rand, types typePair, spatial int, l layout, g grouping,
 	if types.x.IsInteger() {
 		c.Algorithm = Direct
 	}
-	if c.Algorithm == Direct && c.Route != Find && rng.IntN(2) == 0 {
+	if d != oracle.Forward {
+		c.drawBackward(rng)
+	}
+	if c.Algorithm == Direct && c.Route != Find && c.Route != Find2 && rng.IntN(2) == 0 {
 		c.Workspace = None
 	}
 
-	c.XData = contents(rng, c.X, cPerGroup*product(w[2:]))
-	c.WData = contents(rng, c.W, cPerGroup*product(w[2:]))
-	c.YData = contents(rng, c.Y, 1)
-	if c.Beta == 0 && !types.y.IsInteger() && rng.IntN(2) == 0 {
-		// y must not be read: nothing of these may come through.
-		fill(c.Y.Type, c.YData, math.NaN())
+	length := cPerGroup * product(w[2:]) // of a sum
+	switch d {
+	case oracle.BackwardData:
+		length = kPerGroup * product(w[2:])
+	case oracle.BackwardWeights:
+		length = y[0] * product(y[2:])
 	}
+	draw := func(t oracle.Tensor, own oracle.Direction) []byte {
+		if d != own {
+			return contents(rng, t, length)
+		}
+		data := contents(rng, t, 1)
+		if c.Beta == 0 && !t.Type.IsInteger() && rng.IntN(2) == 0 {
+			// What is computed must not be read: nothing of these may come through.
+			fill(t.Type, data, math.NaN())
+		}
+		return data
+	}
+	c.XData = draw(c.X, oracle.BackwardData)
+	c.WData = draw(c.W, oracle.BackwardWeights)
+	c.YData = draw(c.Y, oracle.Forward)
 	return c
+}
+
+// drawBackward draws again what backward convolutions have more of.
+func (c *Case) drawBackward(rng *rand.Rand) {
+	c.Deterministic = rng.IntN(4) == 0
+	if c.Direction == oracle.BackwardWeights && !c.Deterministic && rng.IntN(3) == 0 {
+		c.Algorithm = ImplicitGEMM
+	}
+	if rng.IntN(5) == 0 {
+		c.Route, c.Alpha, c.Beta = Find2, 1, 0
+	}
 }
 
 func product(values []int) int {
@@ -207,11 +265,16 @@ var Mutations = map[string]func(Case) (Case, bool){
 	},
 	"filter flipped": func(c Case) (Case, bool) {
 		c.WData = flip(c.W, c.WData)
-		return c.fits(product(c.W.Lengths[2:]) > 1)
+		return c.fits(c.Direction != oracle.BackwardWeights && product(c.W.Lengths[2:]) > 1)
 	},
 	"groups interleaved": func(c Case) (Case, bool) {
-		groups, channels := c.Convolution.Groups, c.X.Lengths[1]
-		c.XData = permute(c.X, c.XData, func(index []int) {
+		// The channels of an operand that is read.
+		groups, t, data := c.Convolution.Groups, c.X, &c.XData
+		if c.Direction != oracle.Forward {
+			t, data = c.Y, &c.YData
+		}
+		channels := t.Lengths[1]
+		*data = permute(t, *data, func(index []int) {
 			index[1] = index[1]%groups*(channels/groups) + index[1]/groups
 		})
 		return c.fits(groups > 1 && channels > groups)
@@ -228,9 +291,13 @@ var Mutations = map[string]func(Case) (Case, bool){
 	},
 	"one input changed": func(c Case) (Case, bool) {
 		// The first element is read in every case: where it is padded around, by a later tap.
-		data := slices.Clone(c.WData)
-		c.W.Type.Put(data, c.W.Type.Get(data)+largeStep(c.W.Type))
-		c.WData = data
+		t, data := c.W, &c.WData
+		if c.Direction == oracle.BackwardWeights {
+			t, data = c.Y, &c.YData
+		}
+		changed := slices.Clone(*data)
+		t.Type.Put(changed, t.Type.Get(changed)+largeStep(t.Type))
+		*data = changed
 		return c.fits(true)
 	},
 }

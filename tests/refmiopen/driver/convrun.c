@@ -1,5 +1,5 @@
-/* Runs forward convolutions through MIOpen's C API, as an application would, and prints what came
- * out. Host pointers are passed as device pointers, so it is for libraries that compute on the CPU.
+/* Runs convolutions through MIOpen's C API, as an application would, and prints what came out.
+ * Host pointers are passed as device pointers, so it is for libraries that compute on the CPU.
  *
  *   convrun [--threads N] < cases > results
  *
@@ -11,22 +11,32 @@
  *   y TYPE LENGTHS STRIDES HEX       what y holds before the call, gaps included
  *   conv PADS STRIDES DILATIONS GROUPS
  *   scale ALPHA BETA
+ *   direction NAME                   forward (when the line is missing), data or weights: what is
+ *                                    computed, y, x or w, from the two others
+ *   deterministic 0|1                the attribute; 0 when the line is missing
+ *   bias TYPE LENGTHS STRIDES HEX    what a fused convolution adds to each channel
+ *   add SCALE TYPE LENGTHS STRIDES HEX   what it adds to each element
+ *   activation NAME ALPHA BETA       NAME: identity relu clippedrelu leakyrelu clamp tanh
  *   run ROUTE ALGORITHM WORKSPACE    completes the case
  *
  * ROUTE is how the algorithm is made ready: find, compile, immediate (one call, alpha and beta do
- * not apply), assume (not at all: an earlier case may have done it) or unprepared (not at all, on a
- * handle of its own). ALGORITHM is gemm, direct, fft, winograd or implicitgemm;
- * WORKSPACE is full, short (one byte less than full) or none.
+ * not apply), find2 (miopenFindSolutions and miopenRunSolution, likewise), assume (not at all: an
+ * earlier case may have done it) or unprepared (not at all, on a handle of its own). Fused
+ * convolutions have the routes plan (a fusion plan of the convolution and what is given of bias and
+ * activation) and fused (miopenConvolutionBiasActivationForward), and there is bias, which is
+ * miopenConvolutionForwardBias on y alone. ALGORITHM is gemm, direct, fft,
+ * winograd or implicitgemm; WORKSPACE is full, short (one byte less than full) or none.
  *
  * For every case the results are, in this order and as far as it got:
  *
  *   case NAME
  *   output LENGTHS                   by miopenGetConvolutionNdForwardOutputDim
- *   workspace BYTES                  by miopenConvolutionForwardGetWorkSpaceSize
+ *   workspace BYTES                  by the direction's GetWorkSpaceSize, or by
+ *                                    miopenFusionPlanGetWorkSpaceSize once the plan is compiled
  *   solution ID ALGORITHM BYTES      each solution of immediate mode
- *   found ALGORITHM BYTES            each result of the find call, with the route find
+ *   found ALGORITHM BYTES            each result of the find call, with the routes find and find2
  *   timed 0|1                        whether miopenGetKernelTime was above zero afterwards
- *   y HEX                            the whole buffer, gaps included
+ *   y HEX                            the whole buffer of what is computed, gaps included
  *   status NUMBER FUNCTION           the last call that was made; 0 when all went well
  *
  * Nothing printed depends on time, addresses or the environment. With --threads every thread runs
@@ -45,7 +55,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* New in 3.5: a program linked against an earlier library has to live without it. */
+extern __typeof__(miopenExecuteFusionPlan_v2) miopenExecuteFusionPlan_v2 __attribute__((weak));
+
 enum { MAX_DIMS = 5, MAX_SOLUTIONS = 16, MAX_THREADS = 64 };
+
+/* The tensors of a convolution, and at the same time the direction that computes each. */
+enum role { Y, X, W, ROLES };
 
 struct tensor {
   miopenDataType_t type;
@@ -57,8 +73,14 @@ struct tensor {
 };
 
 struct conv_case {
-  char name[64];
-  struct tensor x, w, y;
+  char name[96];
+  struct tensor tensors[ROLES];
+  struct tensor bias, add; /* without data: none */
+  float add_scale;
+  int activation; /* -1: none */
+  double activation_alpha, activation_beta;
+  enum role computed;
+  int deterministic;
   int spatial;
   int pads[MAX_DIMS];
   int strides[MAX_DIMS];
@@ -90,7 +112,18 @@ static const struct name algorithms[] = {{"gemm", miopenConvolutionFwdAlgoGEMM},
                                          {"implicitgemm", miopenConvolutionFwdAlgoImplicitGEMM},
                                          {NULL, 0}};
 
-static const char *const routes[] = {"find", "compile", "immediate", "assume", "unprepared", NULL};
+static const struct name directions[] = {{"forward", Y}, {"data", X}, {"weights", W}, {NULL, 0}};
+
+static const struct name activations[] = {{"identity", miopenActivationPASTHRU},
+                                          {"relu", miopenActivationRELU},
+                                          {"clippedrelu", miopenActivationCLIPPEDRELU},
+                                          {"leakyrelu", miopenActivationLEAKYRELU},
+                                          {"clamp", miopenActivationCLAMP},
+                                          {"tanh", miopenActivationTANH},
+                                          {NULL, 0}};
+
+static const char *const routes[] = {"find",       "compile", "immediate", "find2", "assume",
+                                     "unprepared", "plan",    "fused",     "bias",  NULL};
 static const char *const workspaces[] = {"full", "short", "none", NULL};
 
 /* ---- reading ---- */
@@ -208,6 +241,7 @@ static int read_case(struct conv_case *c) {
   static char *line;
   static size_t size;
   memset(c, 0, sizeof *c);
+  c->activation = -1;
   while (getline(&line, &size, stdin) > 0) {
     ++line_number;
     const char *key = strtok(line, " \n");
@@ -216,11 +250,24 @@ static int read_case(struct conv_case *c) {
     if (strcmp(key, "case") == 0) {
       copy_word(c->name, sizeof c->name, "the name");
     } else if (strcmp(key, "x") == 0) {
-      read_tensor(&c->x);
+      read_tensor(&c->tensors[X]);
     } else if (strcmp(key, "w") == 0) {
-      read_tensor(&c->w);
+      read_tensor(&c->tensors[W]);
     } else if (strcmp(key, "y") == 0) {
-      read_tensor(&c->y);
+      read_tensor(&c->tensors[Y]);
+    } else if (strcmp(key, "bias") == 0) {
+      read_tensor(&c->bias);
+    } else if (strcmp(key, "add") == 0) {
+      c->add_scale = (float)number("the scale");
+      read_tensor(&c->add);
+    } else if (strcmp(key, "activation") == 0) {
+      c->activation = lookup(activations, word("the activation"));
+      c->activation_alpha = number("the activation's alpha");
+      c->activation_beta = number("the activation's beta");
+    } else if (strcmp(key, "direction") == 0) {
+      c->computed = (enum role)lookup(directions, word("the direction"));
+    } else if (strcmp(key, "deterministic") == 0) {
+      c->deterministic = number("deterministic") != 0;
     } else if (strcmp(key, "conv") == 0) {
       int groups[MAX_DIMS];
       c->spatial = list("pads", c->pads);
@@ -238,8 +285,8 @@ static int read_case(struct conv_case *c) {
       c->algorithm = lookup(algorithms, word("the algorithm"));
       copy_word(c->workspace, sizeof c->workspace, "the workspace");
       check_word(workspaces, c->workspace);
-      if (c->name[0] == '\0' || c->x.data == NULL || c->w.data == NULL || c->y.data == NULL ||
-          c->spatial == 0)
+      if (c->name[0] == '\0' || c->tensors[X].data == NULL || c->tensors[W].data == NULL ||
+          c->tensors[Y].data == NULL || c->spatial == 0)
         fail("the case is run before it is complete");
       return 1;
     } else {
@@ -253,13 +300,55 @@ static int read_case(struct conv_case *c) {
 
 /* ---- running ---- */
 
+/* The entry points of one direction. Its first two tensors are in one order for immediate mode and
+ * in another for find and the classic call; their types are the same but for the algorithms. */
+struct family {
+  enum role immediate[2], classic[2];
+  miopenProblemDirection_t direction;
+  const char *get_workspace_name, *count_name, *solutions_name, *solution_workspace_name,
+      *compile_name, *immediate_name, *find_name, *run_name;
+  __typeof__(miopenConvolutionForwardGetWorkSpaceSize) *get_workspace;
+  __typeof__(miopenConvolutionForwardGetSolutionCount) *count;
+  __typeof__(miopenConvolutionForwardGetSolution) *solutions;
+  __typeof__(miopenConvolutionForwardGetSolutionWorkspaceSize) *solution_workspace;
+  __typeof__(miopenConvolutionForwardCompileSolution) *compile;
+  __typeof__(miopenConvolutionForwardImmediate) *run_immediate;
+  __typeof__(miopenFindConvolutionForwardAlgorithm) *find;
+};
+
+#define FAMILY(base, find_function)                                                                \
+  .get_workspace_name = #base "GetWorkSpaceSize", .get_workspace = base##GetWorkSpaceSize,         \
+  .count_name = #base "GetSolutionCount", .count = base##GetSolutionCount,                         \
+  .solutions_name = #base "GetSolution", .solutions = base##GetSolution,                           \
+  .solution_workspace_name = #base "GetSolutionWorkspaceSize",                                     \
+  .solution_workspace = base##GetSolutionWorkspaceSize, .compile_name = #base "CompileSolution",   \
+  .compile = base##CompileSolution, .immediate_name = #base "Immediate",                           \
+  .run_immediate = base##Immediate, .find_name = #find_function, .find = find_function,            \
+  .run_name = #base
+
+static const struct family families[ROLES] = {
+    [Y] = {{W, X},
+           {X, W},
+           miopenProblemDirectionForward,
+           FAMILY(miopenConvolutionForward, miopenFindConvolutionForwardAlgorithm)},
+    [X] = {{Y, W},
+           {Y, W},
+           miopenProblemDirectionBackward,
+           FAMILY(miopenConvolutionBackwardData, miopenFindConvolutionBackwardDataAlgorithm)},
+    [W] = {{Y, X},
+           {Y, X},
+           miopenProblemDirectionBackwardWeights,
+           FAMILY(miopenConvolutionBackwardWeights, miopenFindConvolutionBackwardWeightsAlgorithm)},
+};
+
 /* What a case needs while it runs. */
 struct run {
   FILE *out;
+  const struct family *family;
   miopenHandle_t handle;
-  miopenTensorDescriptor_t x, w, y;
+  miopenTensorDescriptor_t tensors[ROLES];
   miopenConvolutionDescriptor_t conv;
-  unsigned char *y_data;
+  unsigned char *data[ROLES]; /* the case's, but for what is computed: that is a copy */
   void *workspace;
   size_t workspace_bytes;
   const char *last; /* the last function that was called */
@@ -267,13 +356,15 @@ struct run {
 };
 
 /* Calls a function of the library unless an earlier one failed. */
-#define STEP(function, ...)                                                                        \
+#define STEP_NAMED(name, function, ...)                                                            \
   do {                                                                                             \
     if (r->status == miopenStatusSuccess) {                                                        \
-      r->last = #function;                                                                         \
+      r->last = name;                                                                              \
       r->status = function(__VA_ARGS__);                                                           \
     }                                                                                              \
   } while (0)
+
+#define STEP(function, ...) STEP_NAMED(#function, function, __VA_ARGS__)
 
 static int ok(const struct run *r) {
   return r->status == miopenStatusSuccess;
@@ -294,28 +385,42 @@ static void print_hex(FILE *out, const unsigned char *data, size_t bytes) {
   }
 }
 
+static void create_tensor(struct run *r, miopenTensorDescriptor_t *descriptor,
+                          const struct tensor *t) {
+  STEP(miopenCreateTensorDescriptor, descriptor);
+  STEP(miopenSetTensorDescriptor, *descriptor, t->type, t->dims, t->lengths, t->strides);
+}
+
 static void describe(struct run *r, const struct conv_case *c) {
-  STEP(miopenCreateTensorDescriptor, &r->x);
-  STEP(miopenCreateTensorDescriptor, &r->w);
-  STEP(miopenCreateTensorDescriptor, &r->y);
+  create_tensor(r, &r->tensors[X], &c->tensors[X]);
+  create_tensor(r, &r->tensors[W], &c->tensors[W]);
+  create_tensor(r, &r->tensors[Y], &c->tensors[Y]);
   STEP(miopenCreateConvolutionDescriptor, &r->conv);
-  STEP(miopenSetTensorDescriptor, r->x, c->x.type, c->x.dims, c->x.lengths, c->x.strides);
-  STEP(miopenSetTensorDescriptor, r->w, c->w.type, c->w.dims, c->w.lengths, c->w.strides);
-  STEP(miopenSetTensorDescriptor, r->y, c->y.type, c->y.dims, c->y.lengths, c->y.strides);
   STEP(miopenInitConvolutionNdDescriptor, r->conv, c->spatial, c->pads, c->strides, c->dilations,
        miopenConvolution);
   STEP(miopenSetConvolutionGroupCount, r->conv, c->groups);
+  if (c->deterministic)
+    STEP(miopenSetConvolutionAttribute, r->conv, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1);
 
   int dims = 0;
   int lengths[MAX_DIMS];
-  STEP(miopenGetConvolutionNdForwardOutputDim, r->conv, r->x, r->w, &dims, lengths);
+  STEP(miopenGetConvolutionNdForwardOutputDim, r->conv, r->tensors[X], r->tensors[W], &dims,
+       lengths);
   if (ok(r))
     print_list(r->out, "output", lengths, dims);
 }
 
-static void get_workspace(struct run *r, const struct conv_case *c) {
-  STEP(miopenConvolutionForwardGetWorkSpaceSize, r->handle, r->w, r->x, r->conv, r->y,
-       &r->workspace_bytes);
+/* The arguments that say which problem it is, in immediate mode's order. */
+#define PROBLEM(r)                                                                                 \
+  (r)->handle, (r)->tensors[(r)->family->immediate[0]], (r)->tensors[(r)->family->immediate[1]],   \
+      (r)->conv, (r)->tensors[computed(r)]
+
+static enum role computed(const struct run *r) {
+  return (enum role)(r->family - families);
+}
+
+/* Prints the size that the library asked for and allocates what the case wants of it. */
+static void allocate_workspace(struct run *r, const struct conv_case *c) {
   if (!ok(r))
     return;
   fprintf(r->out, "workspace %zu\n", r->workspace_bytes);
@@ -329,18 +434,19 @@ static void get_workspace(struct run *r, const struct conv_case *c) {
 
 /* Prints the solutions and returns the id of the one with the case's algorithm, 0 without one. */
 static uint64_t get_solution(struct run *r, const struct conv_case *c) {
+  const struct family *f = r->family;
   size_t count = 0;
   uint64_t id = 0;
   miopenConvSolution_t solutions[MAX_SOLUTIONS];
-  STEP(miopenConvolutionForwardGetSolutionCount, r->handle, r->w, r->x, r->conv, r->y, &count);
-  STEP(miopenConvolutionForwardGetSolution, r->handle, r->w, r->x, r->conv, r->y,
-       count < MAX_SOLUTIONS ? count : MAX_SOLUTIONS, &count, solutions);
+  STEP_NAMED(f->count_name, f->count, PROBLEM(r), &count);
+  STEP_NAMED(f->solutions_name, f->solutions, PROBLEM(r),
+             count < MAX_SOLUTIONS ? count : MAX_SOLUTIONS, &count, solutions);
   if (!ok(r))
     return 0;
   for (size_t i = 0; i < count; ++i) {
     size_t bytes = 0;
-    STEP(miopenConvolutionForwardGetSolutionWorkspaceSize, r->handle, r->w, r->x, r->conv, r->y,
-         solutions[i].solution_id, &bytes);
+    STEP_NAMED(f->solution_workspace_name, f->solution_workspace, PROBLEM(r),
+               solutions[i].solution_id, &bytes);
     if (ok(r) && bytes != solutions[i].workspace_size)
       fprintf(r->out, "solution workspace %zu differs from ", bytes);
     fprintf(r->out, "solution %llu %s %zu\n", (unsigned long long)solutions[i].solution_id,
@@ -352,48 +458,198 @@ static uint64_t get_solution(struct run *r, const struct conv_case *c) {
 }
 
 static void find(struct run *r, const struct conv_case *c) {
+  const struct family *f = r->family;
+  const enum role a = f->classic[0], b = f->classic[1], result = computed(r);
   int count = 0;
   miopenConvAlgoPerf_t results[MAX_SOLUTIONS];
-  STEP(miopenFindConvolutionForwardAlgorithm, r->handle, r->x, c->x.data, r->w, c->w.data, r->conv,
-       r->y, r->y_data, MAX_SOLUTIONS, &count, results, r->workspace, r->workspace_bytes, false);
+  STEP_NAMED(f->find_name, f->find, r->handle, r->tensors[a], r->data[a], r->tensors[b], r->data[b],
+             r->conv, r->tensors[result], r->data[result], MAX_SOLUTIONS, &count, results,
+             r->workspace, r->workspace_bytes, false);
   if (!ok(r))
     return;
   for (int i = 0; i < count; ++i)
     fprintf(r->out, "found %s %zu\n", name_of(algorithms, results[i].fwd_algo), results[i].memory);
-  memcpy(r->y_data, c->y.data, c->y.bytes); /* the candidates wrote to it */
+  /* The candidates wrote to it. */
+  memcpy(r->data[result], c->tensors[result].data, c->tensors[result].bytes);
 }
 
-static void forward(struct run *r, const struct conv_case *c) {
+static void classic(struct run *r, const struct conv_case *c) {
   const float alpha = (float)c->alpha;
   const float beta = (float)c->beta;
-  const int wide = c->y.type == miopenDouble;
-  STEP(miopenConvolutionForward, r->handle, wide ? (const void *)&c->alpha : (const void *)&alpha,
-       r->x, c->x.data, r->w, c->w.data, r->conv, (miopenConvFwdAlgorithm_t)c->algorithm,
-       wide ? (const void *)&c->beta : (const void *)&beta, r->y, r->y_data, r->workspace,
-       r->workspace_bytes);
+  const enum role a = r->family->classic[0], b = r->family->classic[1], result = computed(r);
+  const int wide = c->tensors[result].type == miopenDouble;
+#define CLASSIC(function, algorithm_type)                                                          \
+  STEP(function, r->handle, wide ? (const void *)&c->alpha : (const void *)&alpha, r->tensors[a],  \
+       r->data[a], r->tensors[b], r->data[b], r->conv, (algorithm_type)c->algorithm,               \
+       wide ? (const void *)&c->beta : (const void *)&beta, r->tensors[result], r->data[result],   \
+       r->workspace, r->workspace_bytes)
+  switch (result) {
+  case X:
+    CLASSIC(miopenConvolutionBackwardData, miopenConvBwdDataAlgorithm_t);
+    return;
+  case W:
+    CLASSIC(miopenConvolutionBackwardWeights, miopenConvBwdWeightsAlgorithm_t);
+    return;
+  default:
+    CLASSIC(miopenConvolutionForward, miopenConvFwdAlgorithm_t);
+  }
+}
+
+static void run_find2(struct run *r, const struct conv_case *c) {
+  miopenProblem_t problem = NULL;
+  miopenFindOptions_t options = NULL;
+  miopenSolution_t solutions[MAX_SOLUTIONS];
+  size_t count = 0;
+  STEP(miopenCreateConvProblem, &problem, r->conv, r->family->direction);
+  STEP(miopenSetProblemTensorDescriptor, problem, miopenTensorConvolutionX, r->tensors[X]);
+  STEP(miopenSetProblemTensorDescriptor, problem, miopenTensorConvolutionW, r->tensors[W]);
+  STEP(miopenSetProblemTensorDescriptor, problem, miopenTensorConvolutionY, r->tensors[Y]);
+  STEP(miopenCreateFindOptions, &options);
+  STEP(miopenSetFindOptionWorkspaceLimit, options, r->workspace_bytes);
+  STEP(miopenFindSolutions, r->handle, problem, options, solutions, &count, MAX_SOLUTIONS);
+  int chosen = -1;
+  for (size_t i = 0; ok(r) && i < count; ++i) {
+    uint64_t id = 0;
+    size_t bytes = 0;
+    float time = 0;
+    miopenConvAlgorithm_t algorithm = (miopenConvAlgorithm_t)-1;
+    STEP(miopenGetSolutionSolverId, solutions[i], &id);
+    STEP(miopenGetSolutionWorkspaceSize, solutions[i], &bytes);
+    STEP(miopenGetSolutionTime, solutions[i], &time);
+    STEP(miopenGetSolverIdConvAlgorithm, id, &algorithm);
+    fprintf(r->out, "found %s %zu\n", name_of(algorithms, algorithm), bytes);
+    if ((int)algorithm == c->algorithm)
+      chosen = (int)i;
+  }
+  const miopenTensorArgument_t tensors[] = {
+      {miopenTensorConvolutionX, NULL, r->data[X]},
+      {miopenTensorConvolutionW, &r->tensors[W], r->data[W]},
+      {miopenTensorConvolutionY, NULL, r->data[Y]},
+  };
+  STEP(miopenRunSolution, r->handle, chosen < 0 ? NULL : solutions[chosen], 3, tensors,
+       r->workspace, r->workspace_bytes);
+  for (size_t i = 0; i < count; ++i)
+    miopenDestroySolution(solutions[i]);
+  miopenDestroyFindOptions(options);
+  miopenDestroyProblem(problem);
+}
+
+static void run_plan(struct run *r, const struct conv_case *c) {
+  const float alpha = (float)c->alpha;
+  const float beta = (float)c->beta;
+  miopenTensorDescriptor_t bias = NULL;
+  miopenFusionPlanDescriptor_t plan = NULL;
+  miopenFusionOpDescriptor_t conv_op = NULL, bias_op = NULL, activation_op = NULL;
+  miopenOperatorArgs_t args = NULL;
+  STEP(miopenCreateFusionPlan, &plan, miopenVerticalFusion, r->tensors[X]);
+  STEP(miopenCreateOpConvForward, plan, &conv_op, r->conv, r->tensors[W]);
+  if (c->bias.data != NULL) {
+    create_tensor(r, &bias, &c->bias);
+    STEP(miopenCreateOpBiasForward, plan, &bias_op, bias);
+  }
+  if (c->activation >= 0)
+    STEP(miopenCreateOpActivationForward, plan, &activation_op,
+         (miopenActivationMode_t)c->activation);
+  STEP(miopenCompileFusionPlan, r->handle, plan);
+  STEP(miopenFusionPlanGetWorkSpaceSize, r->handle, plan, &r->workspace_bytes,
+       (miopenConvFwdAlgorithm_t)c->algorithm);
+  allocate_workspace(r, c);
+
+  STEP(miopenCreateOperatorArgs, &args);
+  STEP(miopenSetOpArgsConvForward, args, conv_op, &alpha, &beta, r->data[W]);
+  if (c->bias.data != NULL)
+    STEP(miopenSetOpArgsBiasForward, args, bias_op, NULL, NULL, c->bias.data);
+  if (c->activation >= 0)
+    STEP(miopenSetOpArgsActivForward, args, activation_op, NULL, NULL, c->activation_alpha,
+         c->activation_beta, 0);
+  if (r->workspace_bytes == 0 || miopenExecuteFusionPlan_v2 == NULL)
+    STEP(miopenExecuteFusionPlan, r->handle, plan, r->tensors[X], r->data[X], r->tensors[Y],
+         r->data[Y], args);
+  else
+    STEP(miopenExecuteFusionPlan_v2, r->handle, plan, r->tensors[X], r->data[X], r->tensors[Y],
+         r->data[Y], args, r->workspace, r->workspace_bytes);
+  miopenDestroyOperatorArgs(args);
+  miopenDestroyFusionPlan(plan);
+  miopenDestroyTensorDescriptor(bias);
+}
+
+static void run_fused(struct run *r, const struct conv_case *c) {
+  const float alpha = (float)c->alpha;
+  miopenTensorDescriptor_t bias = NULL, add = NULL;
+  miopenActivationDescriptor_t activation = NULL;
+  create_tensor(r, &bias, &c->bias);
+  create_tensor(r, &add, &c->add);
+  STEP(miopenCreateActivationDescriptor, &activation);
+  STEP(miopenSetActivationDescriptor, activation, (miopenActivationMode_t)c->activation,
+       c->activation_alpha, c->activation_beta, 0);
+  STEP(miopenConvolutionBiasActivationForward, r->handle, &alpha, r->tensors[X], r->data[X],
+       r->tensors[W], r->data[W], r->conv, (miopenConvFwdAlgorithm_t)c->algorithm, NULL, 0,
+       &c->add_scale, add, c->add.data, bias, c->bias.data, activation, r->tensors[Y], r->data[Y]);
+  miopenDestroyActivationDescriptor(activation);
+  miopenDestroyTensorDescriptor(add);
+  miopenDestroyTensorDescriptor(bias);
+}
+
+static void run_bias(struct run *r, const struct conv_case *c) {
+  const float alpha = (float)c->alpha;
+  const float beta = (float)c->beta;
+  const int wide = c->tensors[Y].type == miopenDouble;
+  miopenTensorDescriptor_t bias = NULL;
+  create_tensor(r, &bias, &c->bias);
+  STEP(miopenConvolutionForwardBias, r->handle,
+       wide ? (const void *)&c->alpha : (const void *)&alpha, bias, c->bias.data,
+       wide ? (const void *)&c->beta : (const void *)&beta, r->tensors[Y], r->data[Y]);
+  miopenDestroyTensorDescriptor(bias);
 }
 
 static void run_route(struct run *r, const struct conv_case *c) {
-  get_workspace(r, c);
+  const struct family *f = r->family;
+  if (strcmp(c->route, "plan") == 0) {
+    run_plan(r, c);
+    return;
+  }
+  if (strcmp(c->route, "fused") == 0) {
+    run_fused(r, c);
+    return;
+  }
+  if (strcmp(c->route, "bias") == 0) {
+    run_bias(r, c);
+    return;
+  }
+  STEP_NAMED(f->get_workspace_name, f->get_workspace, PROBLEM(r), &r->workspace_bytes);
+  allocate_workspace(r, c);
   const uint64_t id = get_solution(r, c);
+  if (strcmp(c->route, "find2") == 0) {
+    run_find2(r, c);
+    return;
+  }
   if (strcmp(c->route, "immediate") == 0) {
-    STEP(miopenConvolutionForwardImmediate, r->handle, r->w, c->w.data, r->x, c->x.data, r->conv,
-         r->y, r->y_data, r->workspace, r->workspace_bytes, id);
+    const enum role a = f->immediate[0], b = f->immediate[1], result = computed(r);
+    STEP_NAMED(f->immediate_name, f->run_immediate, r->handle, r->tensors[a], r->data[a],
+               r->tensors[b], r->data[b], r->conv, r->tensors[result], r->data[result],
+               r->workspace, r->workspace_bytes, id);
     return;
   }
   if (strcmp(c->route, "find") == 0)
     find(r, c);
   else if (strcmp(c->route, "compile") == 0)
-    STEP(miopenConvolutionForwardCompileSolution, r->handle, r->w, r->x, r->conv, r->y, id);
-  forward(r, c);
+    STEP_NAMED(f->compile_name, f->compile, PROBLEM(r), id);
+  classic(r, c);
 }
 
 static void run_case(FILE *out, miopenHandle_t shared, const struct conv_case *c) {
-  struct run run = {.out = out, .handle = shared, .status = miopenStatusSuccess, .last = ""};
+  struct run run = {.out = out,
+                    .family = &families[c->computed],
+                    .handle = shared,
+                    .status = miopenStatusSuccess,
+                    .last = ""};
   struct run *r = &run;
+  const struct tensor *result = &c->tensors[c->computed];
   fprintf(out, "case %s\n", c->name);
-  run.y_data = allocate(c->y.bytes);
-  memcpy(run.y_data, c->y.data, c->y.bytes);
+  for (int role = 0; role < ROLES; ++role)
+    run.data[role] = c->tensors[role].data;
+  run.data[c->computed] = allocate(result->bytes);
+  memcpy(run.data[c->computed], result->data, result->bytes);
 
   /* What another case prepared on the shared handle would be found there. */
   const int own = strcmp(c->route, "unprepared") == 0;
@@ -408,17 +664,16 @@ static void run_case(FILE *out, miopenHandle_t shared, const struct conv_case *c
   float time = 0;
   miopenGetKernelTime(run.handle, &time);
   fprintf(out, "timed %d\ny ", time > 0);
-  print_hex(out, run.y_data, c->y.bytes);
+  print_hex(out, run.data[c->computed], result->bytes);
   fprintf(out, "\nstatus %d %s\n", (int)run.status, run.last);
 
   miopenDestroyConvolutionDescriptor(run.conv);
-  miopenDestroyTensorDescriptor(run.x);
-  miopenDestroyTensorDescriptor(run.w);
-  miopenDestroyTensorDescriptor(run.y);
+  for (int role = 0; role < ROLES; ++role)
+    miopenDestroyTensorDescriptor(run.tensors[role]);
   if (own)
     miopenDestroy(run.handle);
   free(run.workspace);
-  free(run.y_data);
+  free(run.data[c->computed]);
 }
 
 /* ---- threads ---- */
@@ -491,9 +746,10 @@ int main(int argc, char **argv) {
   if (differ)
     fprintf(stderr, "convrun: the threads' results differ\n");
   for (size_t i = 0; i < count; ++i) {
-    free(cases[i].x.data);
-    free(cases[i].w.data);
-    free(cases[i].y.data);
+    for (int role = 0; role < ROLES; ++role)
+      free(cases[i].tensors[role].data);
+    free(cases[i].bias.data);
+    free(cases[i].add.data);
   }
   free(cases);
   miopenDestroy(handle);

@@ -1,11 +1,10 @@
 #include "conv_kernel.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <type_traits>
 #include <vector>
 
-#include "number.hpp"
+#include "conv_backward.hpp"
+#include "conv_loops.hpp"
 
 namespace miopen {
 
@@ -17,8 +16,9 @@ bool IsFloating(miopenDataType_t type) {
 }
 
 // The combinations of input and output types that the real library's reference kernels have.
-bool IsSupported(miopenDataType_t x, miopenDataType_t y, std::size_t spatial) {
-  if (x == miopenInt8)
+bool IsSupported(ConvDirection direction, miopenDataType_t x, miopenDataType_t y,
+                 std::size_t spatial) {
+  if (x == miopenInt8 && direction == ConvDirection::Forward)
     return y == miopenInt32 || y == miopenFloat || (y == miopenInt8 && spatial <= 2);
   return IsFloating(x) && x == y;
 }
@@ -38,111 +38,20 @@ std::array<std::size_t, 5> Strides(const TensorDescriptor &t) {
   return {t.Strides()[0], t.Strides()[1], spatial[0], spatial[1], spatial[2]};
 }
 
-// Where y = alpha * sum + beta * y meets the storage type.
-template <class Out, class Sum> struct Store {
-  static void To(Out *y, Sum sum, double alpha, double beta) {
-    Sum value = static_cast<Sum>(alpha) * sum;
-    if (beta != 0)
-      value += static_cast<Sum>(beta) * Widen(*y);
-    *y = Narrow<Out>(value);
-  }
-};
-
-template <> struct Store<std::int32_t, std::int32_t> {
-  static void To(std::int32_t *y, std::int32_t sum, double alpha, double beta) {
-    double value = alpha * sum;
-    if (beta != 0)
-      value += beta * *y;
-    constexpr std::int32_t low = std::numeric_limits<std::int32_t>::min();
-    constexpr std::int32_t high = std::numeric_limits<std::int32_t>::max();
-    value = std::nearbyint(value);
-    *y = value >= high ? high : value <= low ? low : static_cast<std::int32_t>(value);
-  }
-};
-
-template <> struct Store<float, std::int32_t> {
-  static void To(float *y, std::int32_t sum, double alpha, double beta) {
-    double value = alpha * sum;
-    if (beta != 0)
-      value += beta * static_cast<double>(*y);
-    *y = static_cast<float>(value);
-  }
-};
-
-// The real kernels keep the low byte of the sum; there is no saturation.
-template <> struct Store<std::int8_t, std::int32_t> {
-  static void To(std::int8_t *y, std::int32_t sum, double alpha, double beta) {
-    std::int32_t value = beta != 0 ? *y : 0;
-    Store<std::int32_t, std::int32_t>::To(&value, sum, alpha, beta);
-    *y = static_cast<std::int8_t>(static_cast<std::uint8_t>(value & 0xff));
-  }
-};
-
-// Calls visit(d, h, w) for every position of a volume, the last index fastest.
-template <class Visit> void ForEach(const std::array<std::int64_t, 3> &volume, Visit &&visit) {
-  for (std::int64_t d = 0; d < volume[0]; ++d)
-    for (std::int64_t h = 0; h < volume[1]; ++h)
-      for (std::int64_t w = 0; w < volume[2]; ++w)
-        visit(d, h, w);
-}
-
-std::size_t Offset(const std::array<std::size_t, 5> &strides, std::int64_t d, std::int64_t h,
-                   std::int64_t w) {
-  return static_cast<std::size_t>(d) * strides[2] + static_cast<std::size_t>(h) * strides[3] +
-         static_cast<std::size_t>(w) * strides[4];
-}
-
-bool Inside(std::int64_t i, std::int64_t length) {
-  return i >= 0 && i < length;
-}
-
-template <class In, class Out, class Sum> void Direct(const ConvGeometry &g, const ConvBuffers &b) {
-  const auto *x = static_cast<const In *>(b.x);
-  const auto *w = static_cast<const In *>(b.w);
-  auto *y = static_cast<Out *>(b.y);
-  for (std::size_t n = 0; n < g.batch; ++n)
-    for (std::size_t group = 0; group < g.groups; ++group)
-      for (std::size_t k = 0; k < g.k_per_group; ++k) {
-        const std::size_t channel = group * g.k_per_group + k;
-        const In *x_group = x + n * g.x_strides[0] + group * g.c_per_group * g.x_strides[1];
-        const In *w_k = w + channel * g.w_strides[0];
-        Out *y_k = y + n * g.y_strides[0] + channel * g.y_strides[1];
-        ForEach(g.out, [&](std::int64_t od, std::int64_t oh, std::int64_t ow) {
-          const std::int64_t d0 = od * g.stride[0] - g.pad[0];
-          const std::int64_t h0 = oh * g.stride[1] - g.pad[1];
-          const std::int64_t w0 = ow * g.stride[2] - g.pad[2];
-          Sum sum = 0;
-          for (std::size_t c = 0; c < g.c_per_group; ++c) {
-            const In *x_c = x_group + c * g.x_strides[1];
-            const In *w_c = w_k + c * g.w_strides[1];
-            for (std::int64_t fd = 0; fd < g.filter[0]; ++fd) {
-              const std::int64_t id = d0 + fd * g.dilation[0];
-              if (!Inside(id, g.in[0]))
-                continue;
-              for (std::int64_t fh = 0; fh < g.filter[1]; ++fh) {
-                const std::int64_t ih = h0 + fh * g.dilation[1];
-                if (!Inside(ih, g.in[1]))
-                  continue;
-                for (std::int64_t fw = 0; fw < g.filter[2]; ++fw) {
-                  const std::int64_t iw = w0 + fw * g.dilation[2];
-                  if (!Inside(iw, g.in[2]))
-                    continue;
-                  sum += static_cast<Sum>(Widen(x_c[Offset(g.x_strides, id, ih, iw)])) *
-                         static_cast<Sum>(Widen(w_c[Offset(g.w_strides, fd, fh, fw)]));
-                }
-              }
-            }
-          }
-          Store<Out, Sum>::To(y_k + Offset(g.y_strides, od, oh, ow), sum, b.alpha, b.beta);
-        });
-      }
+template <class In, class Out, class Sum>
+void ForwardDirect(const ConvGeometry &g, const ConvBuffers &b) {
+  auto *y = static_cast<Out *>(b.result);
+  ForwardSums<In, Sum>(g, static_cast<const In *>(b.first), static_cast<const In *>(b.second),
+                       [&](std::size_t, std::size_t, std::size_t offset, Sum sum) {
+                         Store<Out, Sum>::To(y + offset, sum, b.alpha, b.beta);
+                       });
 }
 
 template <class Data, class Sum>
-void Gemm(const ConvGeometry &g, const ConvBuffers &b, Sum *columns) {
-  const auto *x = static_cast<const Data *>(b.x);
-  const auto *w = static_cast<const Data *>(b.w);
-  auto *y = static_cast<Data *>(b.y);
+void ForwardGemm(const ConvGeometry &g, const ConvBuffers &b, Sum *columns) {
+  const auto *x = static_cast<const Data *>(b.first);
+  const auto *w = static_cast<const Data *>(b.second);
+  auto *y = static_cast<Data *>(b.result);
   const std::size_t length = g.FilterElements();
   std::vector<Sum> row(length);
   for (std::size_t n = 0; n < g.batch; ++n)
@@ -182,11 +91,6 @@ void Gemm(const ConvGeometry &g, const ConvBuffers &b, Sum *columns) {
     }
 }
 
-std::size_t Volume(const std::array<std::int64_t, 3> &lengths) {
-  return static_cast<std::size_t>(lengths[0]) * static_cast<std::size_t>(lengths[1]) *
-         static_cast<std::size_t>(lengths[2]);
-}
-
 } // namespace
 
 std::size_t ConvGeometry::FilterElements() const {
@@ -201,8 +105,9 @@ std::size_t ConvGeometry::MultiplyAdds() const {
   return batch * groups * k_per_group * OutputPositions() * FilterElements();
 }
 
-ConvGeometry MakeGeometry(const ConvolutionDescriptor &conv, const TensorDescriptor &x,
-                          const TensorDescriptor &w, const TensorDescriptor &y) {
+ConvGeometry MakeGeometry(ConvDirection direction, const ConvolutionDescriptor &conv,
+                          const TensorDescriptor &x, const TensorDescriptor &w,
+                          const TensorDescriptor &y) {
   if (conv.Mode() != miopenConvolution)
     Throw(miopenStatusNotImplemented, "transposed convolutions are not implemented here");
   if (x.CastType() || w.CastType() || y.CastType())
@@ -216,7 +121,7 @@ ConvGeometry MakeGeometry(const ConvolutionDescriptor &conv, const TensorDescrip
   const std::vector<std::size_t> out = conv.ForwardOutputLengths(x, w);
   if (out != y.Lengths())
     Throw(miopenStatusBadParm, "the output's lengths do not fit the convolution");
-  if (!IsSupported(x.Type(), y.Type(), conv.SpatialDimensions()))
+  if (!IsSupported(direction, x.Type(), y.Type(), conv.SpatialDimensions()))
     Throw(miopenStatusBadParm, "this combination of data types is not supported");
   if (conv.GroupCount() < 1)
     Throw(miopenStatusBadParm, "the group count must be positive");
@@ -225,6 +130,8 @@ ConvGeometry MakeGeometry(const ConvolutionDescriptor &conv, const TensorDescrip
     Throw(miopenStatusBadParm, "the channels do not divide into this number of groups");
 
   ConvGeometry g;
+  g.direction = direction;
+  g.deterministic = conv.Attribute(MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC) != 0;
   g.x_type = x.Type();
   g.y_type = y.Type();
   g.batch = x.Lengths()[0];
@@ -244,44 +151,47 @@ ConvGeometry MakeGeometry(const ConvolutionDescriptor &conv, const TensorDescrip
 }
 
 void ConvolveDirect(const ConvGeometry &g, const ConvBuffers &b) {
-  switch (g.x_type) {
-  case miopenFloat:
-    return Direct<float, float, float>(g, b);
-  case miopenDouble:
-    return Direct<double, double, double>(g, b);
-  case miopenHalf:
-    return Direct<Half, Half, float>(g, b);
-  case miopenBFloat16:
-    return Direct<BFloat16, BFloat16, float>(g, b);
-  case miopenInt8:
-    if (g.y_type == miopenInt32)
-      return Direct<std::int8_t, std::int32_t, std::int32_t>(g, b);
-    if (g.y_type == miopenFloat)
-      return Direct<std::int8_t, float, std::int32_t>(g, b);
-    return Direct<std::int8_t, std::int8_t, std::int32_t>(g, b);
-  default:
-    Throw(miopenStatusInternalError, "a geometry of an unsupported type");
+  switch (g.direction) {
+  case ConvDirection::BackwardData:
+    return BackwardDataDirect(g, b);
+  case ConvDirection::BackwardWeights:
+    return BackwardWeightsDirect(g, b);
+  case ConvDirection::Forward:
+    break;
   }
+  if (g.x_type != miopenInt8)
+    return VisitFloating(g.x_type, [&](auto *data, auto *sum) {
+      using Data = std::decay_t<decltype(*data)>;
+      ForwardDirect<Data, Data, std::decay_t<decltype(*sum)>>(g, b);
+    });
+  if (g.y_type == miopenInt32)
+    return ForwardDirect<std::int8_t, std::int32_t, std::int32_t>(g, b);
+  if (g.y_type == miopenFloat)
+    return ForwardDirect<std::int8_t, float, std::int32_t>(g, b);
+  return ForwardDirect<std::int8_t, std::int8_t, std::int32_t>(g, b);
 }
 
-void ConvolveGemm(const ConvGeometry &g, const ConvBuffers &b, void *columns) {
-  switch (g.x_type) {
-  case miopenFloat:
-    return Gemm<float, float>(g, b, static_cast<float *>(columns));
-  case miopenDouble:
-    return Gemm<double, double>(g, b, static_cast<double *>(columns));
-  case miopenHalf:
-    return Gemm<Half, float>(g, b, static_cast<float *>(columns));
-  case miopenBFloat16:
-    return Gemm<BFloat16, float>(g, b, static_cast<float *>(columns));
-  default:
-    Throw(miopenStatusInternalError, "matrix multiplication of an unsupported type");
+void ConvolveGemm(const ConvGeometry &g, const ConvBuffers &b, void *workspace) {
+  switch (g.direction) {
+  case ConvDirection::BackwardData:
+    return BackwardDataGemm(g, b, workspace);
+  case ConvDirection::BackwardWeights:
+    return BackwardWeightsGemm(g, b, workspace);
+  case ConvDirection::Forward:
+    break;
   }
+  VisitFloating(g.x_type, [&](auto *data, auto *sum) {
+    using Sum = std::decay_t<decltype(*sum)>;
+    ForwardGemm<std::decay_t<decltype(*data)>>(g, b, static_cast<Sum *>(workspace));
+  });
 }
 
 std::size_t GemmWorkspaceBytes(const ConvGeometry &g) {
-  const std::size_t element = g.x_type == miopenDouble ? sizeof(double) : sizeof(float);
-  return g.FilterElements() * g.OutputPositions() * element;
+  const std::size_t columns = g.FilterElements() * g.OutputPositions();
+  // The weights' sums run over all images, the matrix over one.
+  const std::size_t sums =
+      g.direction == ConvDirection::BackwardWeights ? g.k_per_group * g.FilterElements() : 0;
+  return (columns + sums) * SumSize(g.x_type);
 }
 
 } // namespace miopen

@@ -1,4 +1,4 @@
-// The algorithms that a forward convolution can run with.
+// The algorithms that a convolution can run with.
 #ifndef REFMIOPEN_CONV_SOLVER_HPP
 #define REFMIOPEN_CONV_SOLVER_HPP
 

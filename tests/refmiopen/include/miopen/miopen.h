@@ -431,6 +431,7 @@ MIOPEN_EXPORT miopenStatus_t miopenConvolutionForward(
     const miopenTensorDescriptor_t wDesc, const void *w,
     const miopenConvolutionDescriptor_t convDesc, miopenConvFwdAlgorithm_t algo, const void *beta,
     const miopenTensorDescriptor_t yDesc, void *y, void *workSpace, size_t workSpaceSize);
+/* y = alpha * (y + b) + beta * y */
 MIOPEN_EXPORT miopenStatus_t miopenConvolutionForwardBias(miopenHandle_t handle, const void *alpha,
                                                           const miopenTensorDescriptor_t bDesc,
                                                           const void *b, const void *beta,
@@ -681,8 +682,21 @@ MIOPEN_EXPORT miopenStatus_t miopenCreateFusionPlan(miopenFusionPlanDescriptor_t
                                                     const miopenFusionDirection_t fuseDirection,
                                                     const miopenTensorDescriptor_t inputDesc);
 MIOPEN_EXPORT miopenStatus_t miopenDestroyFusionPlan(miopenFusionPlanDescriptor_t fusePlanDesc);
+/* Chooses the kernel; miopenStatusUnsupportedOp when there is none for the plan. */
 MIOPEN_EXPORT miopenStatus_t miopenCompileFusionPlan(miopenHandle_t handle,
                                                      miopenFusionPlanDescriptor_t fusePlanDesc);
+/* Operations are numbered in the order in which they were added. They belong to the plan. */
+MIOPEN_EXPORT miopenStatus_t miopenFusionPlanGetOp(miopenFusionPlanDescriptor_t fusePlanDesc,
+                                                   const int op_idx,
+                                                   miopenFusionOpDescriptor_t *op);
+MIOPEN_EXPORT miopenStatus_t
+miopenFusionPlanGetWorkSpaceSize(miopenHandle_t handle, miopenFusionPlanDescriptor_t fusePlanDesc,
+                                 size_t *workSpaceSize, miopenConvFwdAlgorithm_t algo);
+MIOPEN_EXPORT miopenStatus_t miopenFusionPlanConvolutionGetAlgo(
+    miopenFusionPlanDescriptor_t fusePlanDesc, const int requestAlgoCount, int *returnedAlgoCount,
+    miopenConvFwdAlgorithm_t *returnedAlgos);
+MIOPEN_EXPORT miopenStatus_t miopenFusionPlanConvolutionSetAlgo(
+    miopenFusionPlanDescriptor_t fusePlanDesc, miopenConvFwdAlgorithm_t algo);
 MIOPEN_EXPORT miopenStatus_t miopenCreateOpConvForward(miopenFusionPlanDescriptor_t fusePlanDesc,
                                                        miopenFusionOpDescriptor_t *convOp,
                                                        miopenConvolutionDescriptor_t convDesc,
@@ -710,6 +724,12 @@ MIOPEN_EXPORT miopenStatus_t miopenExecuteFusionPlan(
     const miopenHandle_t handle, const miopenFusionPlanDescriptor_t fusePlanDesc,
     const miopenTensorDescriptor_t inputDesc, const void *input,
     const miopenTensorDescriptor_t outputDesc, void *output, miopenOperatorArgs_t args);
+MIOPEN_EXPORT miopenStatus_t miopenExecuteFusionPlan_v2(
+    const miopenHandle_t handle, const miopenFusionPlanDescriptor_t fusePlanDesc,
+    const miopenTensorDescriptor_t inputDesc, const void *input,
+    const miopenTensorDescriptor_t outputDesc, void *output, miopenOperatorArgs_t args,
+    void *workspace, size_t workspaceSize);
+/* y = relu(alpha1 * conv(x, w) + alpha2 * z + bias); alpha1 and alpha2 are floats. */
 MIOPEN_EXPORT miopenStatus_t miopenConvolutionBiasActivationForward(
     miopenHandle_t handle, const void *alpha1, const miopenTensorDescriptor_t xDesc, const void *x,
     const miopenTensorDescriptor_t wDesc, const void *w,
