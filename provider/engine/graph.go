@@ -13,6 +13,9 @@ func readOperation(b []byte) (translate.Operation, error) {
 	if err != nil {
 		return nil, fail(StatusBadParam, "the graph of %d bytes: %v", len(b), err)
 	}
+	if err := w.Check(); err != nil {
+		return nil, decline(translate.GraphInvalid, "%v", err)
+	}
 	g, err := graphOf(w)
 	if err != nil {
 		return nil, err

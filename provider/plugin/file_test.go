@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/provider/engine"
 )
 
 // abi is what a header or a list says of hipDNN's plugin ABI.
@@ -159,4 +162,14 @@ func TestFile(t *testing.T) {
 	if array := f.Section(".init_array"); array != nil {
 		require.LessOrEqual(t, array.Size, uint64(8), "there are constructors")
 	}
+}
+
+// TestAPIVersion: the filter, in C, and the engines, in Go, take graphs of the same versions.
+func TestAPIVersion(t *testing.T) {
+	data, err := os.ReadFile("src/filter.h")
+	require.NoError(t, err)
+	m := regexp.MustCompile(`(?s)#define FILTER_API_MAJOR (\d+)\n#define FILTER_API_MINOR (\d+)\n`).FindStringSubmatch(string(data))
+	require.NotNil(t, m)
+	v := engine.APIVersion
+	require.Equal(t, fmt.Sprintf("%s.%s.0", m[1], m[2]), fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch))
 }

@@ -86,7 +86,7 @@ struct miopen_private_api {
   /* Find 2.0, for benchmarking: miopenCreateConvProblem, miopenSetProblemTensorDescriptor,
    * miopenDestroyProblem, miopenCreateFindOptions, miopenSetFindOptionWorkspaceLimit,
    * miopenSetFindOptionResultsOrder, miopenDestroyFindOptions, miopenFindSolutions,
-   * miopenGetSolutionSolverId, miopenGetSolutionWorkspaceSize, miopenGetSolutionTime,
+   * miopenGetSolutionSolverId, miopenGetSolutionWorkspaceSize,
    * miopenDestroySolution */
   int32_t (*create_problem)(void **problem, void *conv, int32_t direction);
   int32_t (*set_problem_tensor)(void *problem, int32_t id, void *tensor);
@@ -99,7 +99,6 @@ struct miopen_private_api {
                             size_t *found, size_t max);
   int32_t (*get_solution_solver)(void *solution, uint64_t *solver);
   int32_t (*get_solution_workspace)(void *solution, size_t *bytes);
-  int32_t (*get_solution_time)(void *solution, float *milliseconds);
   int32_t (*destroy_solution)(void *solution);
 
   /* Fusion: miopenCreateFusionPlan (vertical), miopenCreateOpConvForward,

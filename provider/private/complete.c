@@ -37,7 +37,6 @@ const char *miopen_private_api_missing(miopen_table t) {
   CHECK(find_solutions);
   CHECK(get_solution_solver);
   CHECK(get_solution_workspace);
-  CHECK(get_solution_time);
   CHECK(destroy_solution);
   CHECK(create_fusion_plan);
   CHECK(create_op_convolution);

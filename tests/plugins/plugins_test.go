@@ -235,3 +235,15 @@ func TestProvider(t *testing.T) {
 	}
 	t.Logf("%d names, all in %s; 0 in %s", len(names), privateName, wrapperName)
 }
+
+// TestLegacyProvider: where there is one MIOpen library, the same target is linked against that, which is said and is no fault.
+func TestLegacyProvider(t *testing.T) {
+	s := subject{split: filepath.Dir(file(t, "LEGACY"))}
+	r, status := s.inspect(t, "LEGACY_PROVIDER")
+	require.Zero(t, status, r.Findings)
+	require.Equal(t, plugin.LinkLegacy, r.Link)
+	require.Equal(t, []string{wrapperName}, r.Objects[0].Needed)
+	for _, name := range undefined(t, file(t, "LEGACY_PROVIDER")) {
+		require.False(t, strings.HasSuffix(name, "_impl"), name)
+	}
+}

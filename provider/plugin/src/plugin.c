@@ -261,9 +261,12 @@ hipdnnPluginStatus_t hipdnnEnginePluginGetApplicableEngineIds(hipdnnEnginePlugin
       report_log(HIPDNN_SEV_ERROR, report_text());
     return HIPDNN_PLUGIN_STATUS_SUCCESS;
   }
-  if (library->applicable(provided, bytes_of(graph), ids, max, &found, report_text()) !=
-      HIPDNN_PLUGIN_STATUS_SUCCESS) {
-    report_log(HIPDNN_SEV_ERROR, report_text());
+  int32_t status =
+      library->applicable(provided, bytes_of(graph), ids, max, &found, report_text());
+  if (status != HIPDNN_PLUGIN_STATUS_SUCCESS) {
+    /* A decline is an answer as good as any; hipDNN asks every engine. */
+    report_log(status == HIPDNN_PLUGIN_STATUS_NOT_APPLICABLE ? HIPDNN_SEV_INFO : HIPDNN_SEV_ERROR,
+               report_text());
     return HIPDNN_PLUGIN_STATUS_SUCCESS;
   }
   *count = found;

@@ -181,9 +181,6 @@ int32_t get_solution_solver(void *solution, uint64_t *solver) {
 int32_t get_solution_workspace(void *solution, size_t *bytes) {
   return miopenGetSolutionWorkspaceSize(in(solution), bytes);
 }
-int32_t get_solution_time(void *solution, float *milliseconds) {
-  return miopenGetSolutionTime(in(solution), milliseconds);
-}
 int32_t destroy_solution(void *solution) {
   return miopenDestroySolution(in(solution));
 }
@@ -276,7 +273,6 @@ constexpr miopen_private_api make() {
   MEMBER(find_solutions);
   MEMBER(get_solution_solver);
   MEMBER(get_solution_workspace);
-  MEMBER(get_solution_time);
   MEMBER(destroy_solution);
   MEMBER(create_fusion_plan);
   MEMBER(create_op_convolution);
