@@ -185,25 +185,25 @@ func TestDeclines(t *testing.T) {
 		reason translate.Reason
 		spoil  func(g *wire.Graph)
 	}{
-		"override":         {translate.ShapeOverride, func(g *wire.Graph) { g.OverrideShapes = true }},
-		"newer minor":      {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 1, Minor: 2} }},
-		"newer patch":      {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 1, Minor: 1, Patch: 1} }},
-		"newer major":      {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 2} }},
-		"runtime value":    {translate.RuntimeValue, func(g *wire.Graph) { g.Tensors[0].RuntimePassByValue = true }},
-		"constant":         {translate.ConstantValue, func(g *wire.Graph) { g.Tensors[1].Value = wire.Float32Value(1) }},
-		"ragged":           {translate.RaggedTensor, func(g *wire.Graph) { uid := int64(3); g.Tensors[2].RaggedOffsetUID = &uid }},
-		"alignment":        {translate.BufferMisaligned, func(g *wire.Graph) { g.Tensors[0].Alignment = 4 }},
-		"matmul":           {translate.OperationUnsupported, func(g *wire.Graph) {
+		"override":      {translate.ShapeOverride, func(g *wire.Graph) { g.OverrideShapes = true }},
+		"newer minor":   {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 1, Minor: 2} }},
+		"newer patch":   {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 1, Minor: 1, Patch: 1} }},
+		"newer major":   {translate.OperationUnsupported, func(g *wire.Graph) { g.RequiredVersion = &wire.Version{Major: 2} }},
+		"runtime value": {translate.RuntimeValue, func(g *wire.Graph) { g.Tensors[0].RuntimePassByValue = true }},
+		"constant":      {translate.ConstantValue, func(g *wire.Graph) { g.Tensors[1].Value = wire.Float32Value(1) }},
+		"ragged":        {translate.RaggedTensor, func(g *wire.Graph) { uid := g.Tensors[0].UID; g.Tensors[2].RaggedOffsetUID = &uid }},
+		"alignment":     {translate.BufferMisaligned, func(g *wire.Graph) { g.Tensors[0].Alignment = 4 }},
+		"matmul": {translate.OperationUnsupported, func(g *wire.Graph) {
 			g.Nodes[0].Attributes = &wire.Matmul{A: g.Tensors[0].UID, B: g.Tensors[1].UID, C: g.Tensors[2].UID}
 		}},
 		"unread operation": {translate.OperationUnsupported, func(g *wire.Graph) { g.Nodes[0].Attributes = wire.Unread{Type: 12} }},
-		"pointwise mode":   {translate.OperationUnsupported, func(g *wire.Graph) {
+		"pointwise mode": {translate.OperationUnsupported, func(g *wire.Graph) {
 			g.Nodes[0].Attributes = &wire.Pointwise{Mode: 3, In0: g.Tensors[0].UID, Out0: g.Tensors[2].UID}
 		}},
-		"flipped":          {translate.Flipped, func(g *wire.Graph) { g.Nodes[0].Attributes.(*wire.ConvolutionFwd).Mode = graph.Convolution }},
-		"no nodes":         {translate.GraphInvalid, func(g *wire.Graph) { g.Nodes = nil }},
-		"two of a name":    {translate.GraphInvalid, func(g *wire.Graph) { g.Tensors[1].UID = g.Tensors[0].UID }},
-		"no such tensor":   {translate.GraphInvalid, func(g *wire.Graph) { g.Nodes[0].Attributes.(*wire.ConvolutionFwd).X = 12345 }},
+		"flipped":        {translate.Flipped, func(g *wire.Graph) { g.Nodes[0].Attributes.(*wire.ConvolutionFwd).Mode = graph.Convolution }},
+		"no nodes":       {translate.GraphInvalid, func(g *wire.Graph) { g.Nodes = nil }},
+		"two of a name":  {translate.GraphInvalid, func(g *wire.Graph) { g.Tensors[1].UID = g.Tensors[0].UID }},
+		"no such tensor": {translate.GraphInvalid, func(g *wire.Graph) { g.Nodes[0].Attributes.(*wire.ConvolutionFwd).X = 12345 }},
 		"no type": {translate.GraphInvalid, func(g *wire.Graph) {
 			g.Tensors[0].Type, g.IO = graph.Unset, graph.Unset
 		}},

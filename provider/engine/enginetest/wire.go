@@ -212,7 +212,7 @@ func Spoil(rng *rand.Rand, g *wire.Graph) {
 		func() { g.RequiredVersion = &wire.Version{Major: uint32(rng.IntN(3)), Minor: uint32(rng.IntN(3))} },
 		func() { t.RuntimePassByValue = true },
 		func() { t.Value = wire.Float32Value(1) },
-		func() { uid := int64(1); t.RaggedOffsetUID = &uid },
+		func() { uid := t.UID; t.RaggedOffsetUID = &uid },
 		func() { t.Alignment = 1 << rng.IntN(9) },
 		func() { t.Virtual = !t.Virtual },
 		func() { t.Type = other },
