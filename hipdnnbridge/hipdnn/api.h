@@ -16,6 +16,7 @@
 enum {
   HIPDNN_STATUS_SUCCESS = 0,
   HIPDNN_STATUS_NOT_SUPPORTED = 8,
+  HIPDNN_STATUS_INTERNAL_ERROR = 9,
 };
 
 /* hipdnnBackendDescriptorType_t, HipdnnBackendDescriptorType.h. */
@@ -52,14 +53,18 @@ enum {
   HIPDNN_ATTR_ENGINEHEUR_MODE = 100,
   HIPDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 101,
   HIPDNN_ATTR_ENGINEHEUR_RESULTS = 102,
+  HIPDNN_ATTR_ENGINECFG_ENGINE = 200,
   HIPDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG = 301,
   HIPDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 302,
   HIPDNN_ATTR_OPERATIONGRAPH_HANDLE = 600,
   HIPDNN_ATTR_OPERATIONGRAPH_OPS = 601,
   HIPDNN_ATTR_OPERATIONGRAPH_COMPUTE_DATA_TYPE_EXT = 604,
+  HIPDNN_ATTR_OPERATIONGRAPH_PREFERRED_ENGINE_ID_EXT = 607,
   HIPDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 700,
   HIPDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 701,
   HIPDNN_ATTR_VARIANT_PACK_WORKSPACE = 703,
+  HIPDNN_ATTR_ENGINE_OPERATION_GRAPH = 1000,
+  HIPDNN_ATTR_ENGINE_GLOBAL_INDEX = 1001,
   HIPDNN_ATTR_TENSOR_UNIQUE_ID = 1300,
   HIPDNN_ATTR_TENSOR_DATA_TYPE = 1302,
   HIPDNN_ATTR_TENSOR_DIMENSIONS = 1303,
@@ -85,6 +90,11 @@ enum {
 /* hipdnnBackendHeurMode_t. */
 enum {
   HIPDNN_HEUR_MODE_FALLBACK = 0,
+};
+
+/* hipdnnPluginLoadingMode_ext_t, HipdnnBackendPluginLoadingMode.h. */
+enum {
+  HIPDNN_PLUGIN_LOADING_ADDITIVE = 0,
 };
 
 /* hipdnnSeverity_t, hipdnnLogCallbackMode_t; HipdnnBackendCallbackTypes.h. */
@@ -116,6 +126,9 @@ struct hipdnn_functions {
   int (*serialize_plan)(void *plan, size_t requested, size_t *size, uint8_t *bytes);
   int (*deserialize_plan)(void *handle, void **plan, const uint8_t *bytes, size_t size);
   int (*set_user_log_callback)(hipdnn_log_callback callback, int lowest, int mode, void *user);
+  /* For handles that are made later. In the additive mode the paths, of files or folders, come on
+   * top of hipDNN's own and of what was added before (EnginePluginResourceManager.cpp). */
+  int (*set_engine_plugin_paths)(size_t count, const char *const *paths, int mode);
 };
 
 #endif

@@ -30,11 +30,12 @@ static const struct {
     {"hipdnnBackendCreateAndDeserializeExecutionPlan_ext",
      offsetof(struct hipdnn_functions, deserialize_plan), 1},
     {"hipdnnSetUserLogCallback_ext", offsetof(struct hipdnn_functions, set_user_log_callback), 1},
+    {"hipdnnSetEnginePluginPaths_ext", offsetof(struct hipdnn_functions, set_engine_plugin_paths),
+     1},
 };
 
-int hipdnn_backend_open(struct hipdnn_backend *backend, const char *name, int loaded, char *error,
+static int open_library(struct hipdnn_backend *backend, const char *name, int loaded, char *error,
                         size_t size) {
-  memset(backend, 0, sizeof *backend);
   /* Local, so that the library's dependencies do not come before the application's. */
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | (loaded ? RTLD_NOLOAD : 0));
   if (!library) {
@@ -53,6 +54,15 @@ int hipdnn_backend_open(struct hipdnn_backend *backend, const char *name, int lo
   }
   backend->library = library;
   return 0;
+}
+
+int hipdnn_backend_open(struct hipdnn_backend *backend, const char *name, int loaded, char *error,
+                        size_t size) {
+  memset(backend, 0, sizeof *backend);
+  int failed = open_library(backend, name, loaded, error, size);
+  /* A host that asks dlerror() after a call of its own is not to find what was missed here. */
+  dlerror();
+  return failed;
 }
 
 void hipdnn_backend_close(struct hipdnn_backend *backend) {
@@ -189,6 +199,16 @@ static int missing(const char *function, struct hipdnn_failure *failure) {
   return HIPDNN_STATUS_NOT_SUPPORTED;
 }
 
+int hipdnn_add_plugin(const struct hipdnn_backend *backend, const char *path,
+                      struct hipdnn_failure *failure) {
+  static const char function[] = "hipdnnSetEnginePluginPaths_ext";
+  if (!backend->call.set_engine_plugin_paths)
+    return missing(function, failure);
+  return result(backend, function,
+                backend->call.set_engine_plugin_paths(1, &path, HIPDNN_PLUGIN_LOADING_ADDITIVE),
+                failure);
+}
+
 int hipdnn_serialize_plan(const struct hipdnn_backend *backend, uintptr_t plan, size_t requested,
                           size_t *size, uint8_t *bytes, struct hipdnn_failure *failure) {
   static const char function[] = "hipdnnBackendGetSerializedExecutionPlan_ext";
@@ -232,9 +252,8 @@ static int mark(const struct hip *hip, uintptr_t event, uintptr_t stream) {
   return 1;
 }
 
-int hipdnn_execute(struct hipdnn_execution *e) {
+static int execute(struct hipdnn_execution *e) {
   const struct hipdnn_backend *backend = e->backend;
-  e->began = e->captured = e->timed = 0;
   /* The attributes of a finalised pack cannot be set again, so each execution has its own. */
   uintptr_t pack = 0;
   int status =
@@ -255,5 +274,23 @@ int hipdnn_execute(struct hipdnn_execution *e) {
   }
   struct hipdnn_failure ignored;
   hipdnn_destroy_descriptor(backend, pack, &ignored);
+  return status;
+}
+
+int hipdnn_execute(uintptr_t execution) {
+  struct hipdnn_execution *e = (struct hipdnn_execution *)execution;
+  e->began = e->captured = e->timed = 0;
+  if (!e->hip)
+    return execute(e);
+  struct hip_scope scope;
+  int error = hip_enter_device(e->hip, e->device, &scope);
+  if (error) {
+    e->failure.status = HIPDNN_STATUS_INTERNAL_ERROR;
+    e->failure.function = "hipSetDevice";
+    snprintf(e->failure.text, sizeof e->failure.text, "%s", hip_error(e->hip, error));
+    return HIPDNN_STATUS_INTERNAL_ERROR;
+  }
+  int status = execute(e);
+  hip_leave(e->hip, &scope);
   return status;
 }

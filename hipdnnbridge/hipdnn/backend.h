@@ -32,6 +32,11 @@ void hipdnn_backend_path(const struct hipdnn_backend *backend, char *path, size_
 /* The library's own words for its version, or empty. */
 const char *hipdnn_backend_version(const struct hipdnn_backend *backend);
 
+/* Adds an engine plugin, for handles that are made later. NOT_SUPPORTED where hipDNN cannot, and
+ * while there are handles. */
+int hipdnn_add_plugin(const struct hipdnn_backend *backend, const char *path,
+                      struct hipdnn_failure *failure);
+
 /* Calls of the functions of the same names. All return hipdnnStatus_t and fill failure when it is
  * not success.
  *
@@ -70,6 +75,7 @@ int hipdnn_deserialize_plan(const struct hipdnn_backend *backend, uintptr_t hand
 struct hipdnn_execution {
   const struct hipdnn_backend *backend;
   uintptr_t handle;
+  int32_t device;        /* the handle's */
   const struct hip *hip; /* NULL: there are no streams, execution is over when the call returns */
 
   uintptr_t plan;
@@ -89,9 +95,10 @@ struct hipdnn_execution {
   struct hipdnn_failure failure;
 };
 
-/* Makes the variant pack, executes and destroys it. Returns the status of the first call that
- * failed. */
-int hipdnn_execute(struct hipdnn_execution *execution);
+/* Makes the variant pack, executes and destroys it, with the handle's device as the thread's.
+ * Returns the status of the first call that failed. The address of the structure is a number: Go's
+ * run time would look through what is behind a pointer at each call. */
+int hipdnn_execute(uintptr_t execution);
 
 /* A copy that lives as long as the process. Tools that look for leaks see it, which they would not
  * if only Go knew of it. NULL: no memory. */

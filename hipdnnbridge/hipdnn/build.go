@@ -18,6 +18,9 @@ type Plan struct {
 	uids []graph.UID // of the tensors that need memory, in the graph's order
 	// Workspace is how many bytes of device memory an execution needs.
 	Workspace uint64
+	// Refused is why the plan is not of the engine that Build was told to prefer, nil if it is or if
+	// none was named.
+	Refused error
 }
 
 // Phases is how long the steps of a build took.
@@ -42,12 +45,13 @@ func lap(start *time.Time) time.Duration {
 	return d
 }
 
-// Build makes a plan for a graph, with the first engine of hipDNN's choice that can. The phases are
-// those that were reached, also with an error.
-func (h *Handle) Build(g *graph.Graph) (*Plan, Phases, error) {
+// Build makes a plan for a graph: with the preferred engine, unless that is 0 or cannot, otherwise with
+// the first one of hipDNN's choice that can. The phases are those that were reached, also with an
+// error.
+func (h *Handle) Build(g *graph.Graph, preferred int64) (*Plan, Phases, error) {
 	p := &Plan{session: session{b: h.b}}
 	var t Phases
-	if err := h.build(g, p, &t); err != nil {
+	if err := h.build(g, preferred, p, &t); err != nil {
 		p.release()
 		return nil, t, err
 	}
@@ -93,7 +97,7 @@ func (h *Handle) Restore(bytes []byte, g *graph.Graph) (*Plan, error) {
 // Close destroys the plan, of which no execution may be pending.
 func (p *Plan) Close() { p.release() }
 
-func (h *Handle) build(g *graph.Graph, p *Plan, t *Phases) error {
+func (h *Handle) build(g *graph.Graph, preferred int64, p *Plan, t *Phases) error {
 	clock := time.Now()
 	ops, err := p.operations(g)
 	t.Descriptors = lap(&clock)
@@ -106,24 +110,41 @@ func (h *Handle) build(g *graph.Graph, p *Plan, t *Phases) error {
 	if g.ComputeType.Valid() {
 		p.setNumber(operations, C.HIPDNN_ATTR_OPERATIONGRAPH_COMPUTE_DATA_TYPE_EXT, C.HIPDNN_TYPE_DATA_TYPE, g.ComputeType.API())
 	}
+	if preferred != 0 {
+		// What reads the graph is told: engines, and hipDNN's own dumps. It does not change hipDNN's order
+		// (EngineHeuristicDescriptor.cpp), so a hipDNN that does not know the attribute is no worse.
+		p.offer(operations, C.HIPDNN_ATTR_OPERATIONGRAPH_PREFERRED_ENGINE_ID_EXT, preferred)
+	}
 	p.finalize(operations)
 	t.Finalise = lap(&clock)
+	if p.failure != nil {
+		return p.failure
+	}
+	var refused *Error
+	if preferred != 0 {
+		if refused = p.prefer(operations, preferred, t); refused == nil {
+			return nil
+		}
+		p.Refused = refused
+		clock = time.Now()
+	}
 
 	heuristics := p.create(C.HIPDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, "engine heuristics")
 	p.setDescriptor(heuristics, C.HIPDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations)
 	p.setNumber(heuristics, C.HIPDNN_ATTR_ENGINEHEUR_MODE, C.HIPDNN_TYPE_HEUR_MODE, C.HIPDNN_HEUR_MODE_FALLBACK)
 	p.finalize(heuristics)
 	configs := p.configs(heuristics)
-	t.Heuristics = lap(&clock)
+	t.Heuristics += lap(&clock)
 	if p.failure != nil {
 		return p.failure
 	}
+	none := &Error{graph.StatusNotSupported, "hipdnnBackendGetAttribute", "engine heuristics", "no engine can run the graph"}
 	if len(configs) == 0 {
-		return &Error{graph.StatusNotSupported, "hipdnnBackendGetAttribute", "engine heuristics", "no engine can run the graph"}
+		return refused.weightier(none)
 	}
-	config, err := p.choose(configs, t)
-	if err != nil {
-		return err
+	config, failed := p.choose(configs, t)
+	if failed != nil {
+		return refused.weightier(failed)
 	}
 	// What else the heuristics proposed is not needed any more.
 	p.dropIf(func(d descriptor) bool {
@@ -150,31 +171,58 @@ func (p *Plan) configs(heuristics descriptor) []descriptor {
 	return configs[:min(max(got, 0), count)]
 }
 
-// choose makes the plan with the first configuration that works, which it returns, or the first one's
-// error when none does.
-func (p *Plan) choose(configs []descriptor, t *Phases) (descriptor, error) {
-	var first error
+// prefer makes the plan with one engine, or returns why that cannot be done.
+func (p *Plan) prefer(operations descriptor, id int64, t *Phases) *Error {
+	made := len(p.made)
+	clock := time.Now()
+	engine := p.create(C.HIPDNN_BACKEND_ENGINE_DESCRIPTOR, "preferred engine")
+	p.setDescriptor(engine, C.HIPDNN_ATTR_ENGINE_OPERATION_GRAPH, operations)
+	p.setInt64(engine, C.HIPDNN_ATTR_ENGINE_GLOBAL_INDEX, id)
+	p.finalize(engine)
+	if p.failure != nil && p.failure.Status == graph.StatusBadParam {
+		p.failure.Status = graph.StatusNotSupported // what hipDNN says of an engine that is not there or not applicable
+	}
+	config := p.create(C.HIPDNN_BACKEND_ENGINECFG_DESCRIPTOR, "engine configuration")
+	p.setDescriptor(config, C.HIPDNN_ATTR_ENGINECFG_ENGINE, engine)
+	t.Heuristics += lap(&clock)
+	if failed := p.attempt(config, t); failed != nil {
+		p.drop(made)
+		return failed
+	}
+	p.dropIf(func(d descriptor) bool { return d.at == engine.at })
+	return nil
+}
+
+// choose makes the plan with the first configuration that works, which it returns, or an error when
+// none does.
+func (p *Plan) choose(configs []descriptor, t *Phases) (descriptor, *Error) {
+	var failed *Error
 	for _, config := range configs {
 		made := len(p.made)
-		clock := time.Now()
-		p.finalize(config)
-		t.Config += lap(&clock)
-		plan := p.create(C.HIPDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "execution plan")
-		p.setDescriptor(plan, C.HIPDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
-		p.finalize(plan)
-		t.Compile += lap(&clock)
-		p.plan = plan
-		p.workspace()
-		if p.failure == nil {
+		err := p.attempt(config, t)
+		if err == nil {
 			return config, nil
 		}
-		if first == nil {
-			first = p.failure
-		}
-		p.failure = nil
+		failed = failed.weightier(err)
 		p.drop(made)
 	}
-	return descriptor{}, first
+	return descriptor{}, failed
+}
+
+// attempt makes the plan with a configuration, or returns what failed in that or before it.
+func (p *Plan) attempt(config descriptor, t *Phases) *Error {
+	clock := time.Now()
+	p.finalize(config)
+	t.Config += lap(&clock)
+	plan := p.create(C.HIPDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "execution plan")
+	p.setDescriptor(plan, C.HIPDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
+	p.finalize(plan)
+	t.Compile += lap(&clock)
+	p.plan = plan
+	p.workspace()
+	failed := p.failure
+	p.failure = nil
+	return failed
 }
 
 // workspace asks for the size.

@@ -7,6 +7,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 	"unsafe"
 )
@@ -17,9 +18,11 @@ type Event uintptr
 // Device is the memory and the streams that plans execute with. Which of the process's devices is
 // meant is a property of the thread, as HIP has it.
 type Device interface {
-	// Current and Use get and set the thread's device.
+	// Current gets the thread's device.
 	Current() (int, error)
-	Use(device int) error
+	// On calls f with a device as the thread's, and with the thread allowed to do what would otherwise
+	// end another thread's capture of a stream: allocate, wait, load code.
+	On(device int, f func() error) error
 	Allocate(bytes uint64) (uintptr, error)
 	Release(memory uintptr) error
 	// Memory tells how much memory of the device is free and how much it has, in bytes.
@@ -96,8 +99,16 @@ func (d *hipDevice) Current() (int, error) {
 	return int(device), err
 }
 
-func (d *hipDevice) Use(device int) error {
-	return d.check("hipSetDevice", C.hip_use_device(d.hip, C.int(device)))
+func (d *hipDevice) On(device int, f func() error) error {
+	// What is set is the thread's, and a goroutine that did not come from C may change threads.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var scope C.struct_hip_scope
+	if err := d.check("hipSetDevice", C.hip_enter(d.hip, C.int(device), &scope)); err != nil {
+		return err
+	}
+	defer C.hip_leave(d.hip, &scope)
+	return f()
 }
 
 func (d *hipDevice) Allocate(bytes uint64) (uintptr, error) {
@@ -165,8 +176,8 @@ func (d *hipDevice) table() *C.struct_hip { return d.hip }
 // at their end; an event is a place in C memory for the time.
 type hostDevice struct{}
 
-func (hostDevice) Current() (int, error) { return 0, nil }
-func (hostDevice) Use(int) error         { return nil }
+func (hostDevice) Current() (int, error)          { return 0, nil }
+func (hostDevice) On(_ int, f func() error) error { return f() }
 
 func (hostDevice) Allocate(bytes uint64) (uintptr, error) {
 	memory := C.hipdnn_host_allocate(C.size_t(bytes))

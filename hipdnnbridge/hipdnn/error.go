@@ -29,3 +29,12 @@ func (e *Error) Call() string {
 	}
 	return e.Function + " (" + e.Subject + ")"
 }
+
+// weightier returns the error of two that says more about a graph: that an engine cannot run it
+// is only the last word if nothing else went wrong. A nil error says nothing.
+func (e *Error) weightier(other *Error) *Error {
+	if e == nil || e.Status == graph.StatusNotSupported {
+		return other
+	}
+	return e
+}

@@ -22,17 +22,20 @@ type Handle struct {
 	call *C.struct_hipdnn_execution
 }
 
-// NewHandle makes a handle on the calling thread's current device, and a stream of it.
-func (b *Backend) NewHandle(d Device, stream uintptr) (*Handle, error) {
+// NewHandle makes a handle on a device, which is the calling thread's, and a stream of it.
+func (b *Backend) NewHandle(d Device, device int, stream uintptr) (*Handle, error) {
+	call := (*C.struct_hipdnn_execution)(C.calloc(1, C.sizeof_struct_hipdnn_execution))
+	if call == nil {
+		return nil, errors.New("hipdnn: no memory for a handle")
+	}
 	var f C.struct_hipdnn_failure
 	var at C.uintptr_t
 	if C.hipdnn_create(b.c, &at, &f) != C.HIPDNN_STATUS_SUCCESS {
+		C.free(unsafe.Pointer(call))
 		return nil, failureOf(&f, "")
 	}
-	h := &Handle{b: b, call: (*C.struct_hipdnn_execution)(C.calloc(1, C.sizeof_struct_hipdnn_execution))}
-	h.call.backend = b.c
-	h.call.handle = at
-	h.call.hip = d.table()
+	h := &Handle{b: b, call: call}
+	call.backend, call.handle, call.device, call.hip = b.c, at, C.int32_t(device), d.table()
 	// A new handle is on the default stream.
 	if stream != 0 {
 		if err := h.SetStream(stream); err != nil {
@@ -96,7 +99,7 @@ func (h *Handle) Execute(p *Plan, tensors []uintptr, workspace uintptr, t Timer)
 	}
 	c.workspace = C.uintptr_t(workspace)
 	c.start, c.stop = C.uintptr_t(t.Start), C.uintptr_t(t.Stop)
-	status := C.hipdnn_execute(c)
+	status := C.hipdnn_execute(C.uintptr_t(uintptr(unsafe.Pointer(c))))
 	e := Execution{Began: c.began != 0, Captured: c.captured != 0, Timed: c.timed != 0}
 	if status != C.HIPDNN_STATUS_SUCCESS {
 		return e, failureOf(&c.failure, "execution")

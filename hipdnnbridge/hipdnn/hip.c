@@ -29,8 +29,10 @@ static const struct {
 
 enum hip_found hip_find(struct hip *hip, const char *library, const char **missing) {
   void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  if (!handle)
+  if (!handle) {
+    dlerror(); /* the host's next one is not to be this */
     return HIP_NOT_LOADED;
+  }
   /* The handle is kept: it costs nothing, and the functions stay. dlsym on it searches the library
    * and what it depends on, breadth first, and never what somebody else loaded. */
   int found = 0;
@@ -43,13 +45,16 @@ enum hip_found hip_find(struct hip *hip, const char *library, const char **missi
     else if (!functions[i].optional && !*missing)
       *missing = functions[i].name;
   }
+  dlerror();
   if (!*missing)
     return HIP_FOUND;
   return found ? HIP_INCOMPLETE : HIP_NONE;
 }
 
 const void *hip_of_library(void *library) {
-  return dlsym(library, "hipGetDevice");
+  const void *function = dlsym(library, "hipGetDevice");
+  dlerror();
+  return function;
 }
 
 const char *hip_file_of(const void *address) {
@@ -81,54 +86,56 @@ static int quietly(const struct hip *hip, int error) {
 int hip_capturing(const struct hip *hip, uintptr_t stream) {
   int status = HIP_CAPTURE_STATUS_NONE;
   int error = quietly(hip, hip->stream_is_capturing((void *)stream, &status));
+  if (error == HIP_ERROR_STREAM_CAPTURE_IMPLICIT)
+    return 1;
   return error ? -error : status != HIP_CAPTURE_STATUS_NONE;
 }
 
-/* While any thread captures in the global mode, allocation and waiting in all threads would end
- * that capture; a thread in the relaxed mode is let through. */
-static int relax(const struct hip *hip, int *before) {
-  *before = HIP_CAPTURE_MODE_RELAXED;
-  return hip->thread_exchange_stream_capture_mode &&
-         hip->thread_exchange_stream_capture_mode(before) == HIP_SUCCESS;
+int hip_enter_device(const struct hip *hip, int device, struct hip_scope *scope) {
+  *scope = (struct hip_scope){.device = -1};
+  int now = device, error = quietly(hip, hip->get_device(&now));
+  if (error || now == device)
+    return error;
+  error = quietly(hip, hip->set_device(device));
+  if (!error)
+    scope->device = now;
+  return error;
 }
 
-static void restore(const struct hip *hip, int relaxed, int before) {
-  if (relaxed)
-    hip->thread_exchange_stream_capture_mode(&before);
+int hip_enter(const struct hip *hip, int device, struct hip_scope *scope) {
+  int error = hip_enter_device(hip, device, scope);
+  scope->mode = HIP_CAPTURE_MODE_RELAXED;
+  scope->relaxed = !error && hip->thread_exchange_stream_capture_mode &&
+                   !quietly(hip, hip->thread_exchange_stream_capture_mode(&scope->mode));
+  return error;
+}
+
+/* What cannot be put back, the application's next call of HIP says. */
+void hip_leave(const struct hip *hip, const struct hip_scope *scope) {
+  int mode = scope->mode;
+  if (scope->relaxed)
+    quietly(hip, hip->thread_exchange_stream_capture_mode(&mode));
+  if (scope->device >= 0)
+    quietly(hip, hip->set_device(scope->device));
 }
 
 int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size) {
-  int before;
-  int relaxed = relax(hip, &before);
   void *memory = NULL;
   int error = quietly(hip, hip->malloc(&memory, size));
-  restore(hip, relaxed, before);
   *pointer = (uintptr_t)memory;
   return error;
 }
 
 int hip_release(const struct hip *hip, uintptr_t pointer) {
-  int before;
-  int relaxed = relax(hip, &before);
-  int error = quietly(hip, hip->free((void *)pointer));
-  restore(hip, relaxed, before);
-  return error;
+  return quietly(hip, hip->free((void *)pointer));
 }
 
 int hip_synchronize(const struct hip *hip) {
-  int before;
-  int relaxed = relax(hip, &before);
-  int error = quietly(hip, hip->device_synchronize());
-  restore(hip, relaxed, before);
-  return error;
+  return quietly(hip, hip->device_synchronize());
 }
 
 int hip_current_device(const struct hip *hip, int *device) {
   return quietly(hip, hip->get_device(device));
-}
-
-int hip_use_device(const struct hip *hip, int device) {
-  return quietly(hip, hip->set_device(device));
 }
 
 int hip_memory(const struct hip *hip, size_t *free, size_t *total) {

@@ -11,6 +11,7 @@ enum {
   HIP_SUCCESS = 0,
   HIP_ERROR_OUT_OF_MEMORY = 2,
   HIP_ERROR_NOT_READY = 600,
+  HIP_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 
 /* hipStreamCaptureStatus and hipStreamCaptureMode. */
@@ -61,18 +62,30 @@ const void *hip_of_library(void *library);
 const void *hip_get_device_address(const struct hip *hip);
 const void *hip_any_address(const struct hip *hip);
 
-/* 1: the stream is capturing, 0: it is not, negative: -hipError_t. */
+/* 1: the stream is capturing, 0: it is not, negative: -hipError_t. The default stream while another
+ * stream captures counts as capturing: what was enqueued there would belong to that capture. */
 int hip_capturing(const struct hip *hip, uintptr_t stream);
 
-/* Allocation, release and waiting for the device that leave another thread's capture alone, as far
- * as HIP can do that. */
+/* Makes a device the thread's, and while any thread captures in the global mode lets this thread do
+ * what would end that capture: to allocate, to wait, to load code. Hip_leave puts back what
+ * hip_enter found, in the same thread. Returns hipError_t; after an error there is nothing to
+ * leave. */
+struct hip_scope {
+  int device; /* before, -1: the same */
+  int mode;   /* hipStreamCaptureMode before */
+  int relaxed;
+};
+int hip_enter(const struct hip *hip, int device, struct hip_scope *scope);
+void hip_leave(const struct hip *hip, const struct hip_scope *scope);
+/* The device alone, for what a capture may hold. */
+int hip_enter_device(const struct hip *hip, int device, struct hip_scope *scope);
+
 int hip_allocate(const struct hip *hip, uintptr_t *pointer, size_t size);
 int hip_release(const struct hip *hip, uintptr_t pointer);
 int hip_synchronize(const struct hip *hip);
 
 /* The rest, for callers that cannot call through a pointer. */
 int hip_current_device(const struct hip *hip, int *device);
-int hip_use_device(const struct hip *hip, int device);
 int hip_memory(const struct hip *hip, size_t *free, size_t *total);
 int hip_new_event(const struct hip *hip, uintptr_t *event);
 int hip_destroy_event(const struct hip *hip, uintptr_t event);

@@ -134,7 +134,7 @@ func TestConvolutions(t *testing.T) {
 	t.Logf("hipDNN %s", b.Version)
 	d := device(t)
 	require.NoError(t, b.Fits(d))
-	h, err := b.NewHandle(d, 0)
+	h, err := b.NewHandle(d, 0, 0)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	value := func() float32 { return float32(random.IntN(17)-8) / 8 }
@@ -156,7 +156,7 @@ func TestConvolutions(t *testing.T) {
 	run := func(node graph.Node, a, b, out graph.Tensor, pa, pb, pout uintptr) {
 		g := &graph.Graph{Name: "test", Tensors: []graph.Tensor{a, b, out}, Nodes: []graph.Node{node}, ComputeType: graph.Float, IntermediateType: graph.Float, IOType: graph.Float}
 		require.NoError(t, g.Validate())
-		p, phases, err := h.Build(g)
+		p, phases, err := h.Build(g, 0)
 		require.NoError(t, err)
 		defer p.Close()
 		require.Positive(t, phases.Total())
@@ -181,14 +181,14 @@ func TestConvolutions(t *testing.T) {
 	require.InDelta(t, want, dot(xs, dxs), 1e-3)
 	require.InDelta(t, want, dot(ws, dws), 1e-3)
 
-	_, _, err = h.Build(&graph.Graph{Nodes: []graph.Node{&graph.Pointwise{Mode: graph.PointwiseReLU, In: []graph.UID{1}, Out: 2}}})
+	_, _, err = h.Build(&graph.Graph{Nodes: []graph.Node{&graph.Pointwise{Mode: graph.PointwiseReLU, In: []graph.UID{1}, Out: 2}}}, 0)
 	var call *hipdnn.Error
 	require.ErrorAs(t, err, &call)
 	require.Equal(t, graph.StatusNotSupported, call.Status)
 	before := hipdnn.LogCount()
 	y.Dims[3]++
 	_, _, err = h.Build(&graph.Graph{Name: "bad", Tensors: []graph.Tensor{x, w, y}, ComputeType: graph.Float,
-		Nodes: []graph.Node{&graph.ConvolutionForward{X: 11, W: 12, Y: 13, Geometry: geometry}}})
+		Nodes: []graph.Node{&graph.ConvolutionForward{X: 11, W: 12, Y: 13, Geometry: geometry}}}, 0)
 	require.ErrorAs(t, err, &call)
 	require.NotEmpty(t, call.Message, "%v", err)
 	t.Logf("%v; log: %q", err, hipdnn.LogSince(before))

@@ -186,6 +186,18 @@ func checkVersion(version string) (early bool, err error) {
 	return numbers[0] == 0, nil
 }
 
+// AddPlugin makes handles that are made later have the engines of a plugin, beside those that hipDNN
+// finds by itself.
+func (b *Backend) AddPlugin(path string) error {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var f C.struct_hipdnn_failure
+	if C.hipdnn_add_plugin(b.c, name, &f) != C.HIPDNN_STATUS_SUCCESS {
+		return failureOf(&f, path)
+	}
+	return nil
+}
+
 // Fits returns an error when the backend and the device cannot go together: device memory of one HIP
 // run time means nothing to another.
 func (b *Backend) Fits(d Device) error {

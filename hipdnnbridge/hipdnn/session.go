@@ -77,6 +77,14 @@ func (s *session) setNumber(d descriptor, name, kind C.int, value int32) {
 	s.set(d, name, kind, 1, unsafe.Pointer(&value))
 }
 
+// offer sets an INT64 attribute that not every hipDNN has.
+func (s *session) offer(d descriptor, name C.int, value int64) {
+	if s.failure == nil {
+		s.setInt64(d, name, value)
+		s.failure = nil
+	}
+}
+
 func (s *session) setDescriptor(d descriptor, name C.int, value descriptor) {
 	at := value.at // alone: what is passed must not lie beside a pointer of Go's, such as a string's
 	s.set(d, name, C.HIPDNN_TYPE_BACKEND_DESCRIPTOR, 1, unsafe.Pointer(&at))

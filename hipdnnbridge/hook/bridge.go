@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,13 @@ type bridge struct {
 	opened  atomic.Pointer[engine]
 	opening sync.Mutex
 
-	handles sync.Map // unsafe.Pointer of MIOpen's handle -> *handle
+	// ownFile is this library's file, as the loader has it, "" if that is not known.
+	ownFile string
+
+	// handles are those that live, by MIOpen's handle. The map is replaced and never changed: handles
+	// come and go seldom.
+	handles  atomic.Pointer[map[unsafe.Pointer]*handle]
+	handling sync.Mutex
 
 	// blueprints are serialised plans, for further handles of the same device, unless unshared: the
 	// engines cannot serialise.
@@ -46,6 +53,7 @@ type bridge struct {
 	// Plans that were built or could not be, forwarded calls that had to wait for one, and what the
 	// caches of handles counted that are gone.
 	builds, buildFailures, cold, waits, evictions atomic.Uint64
+	others                                        atomic.Uint64 // of builds, that the preferred engine refused
 
 	finished atomic.Bool
 
@@ -60,6 +68,8 @@ type engine struct {
 	backend *hipdnn.Backend
 	device  hipdnn.Device
 	err     error
+	// preferred is the engine that is tried first.
+	preferred preference
 }
 
 func newBridge(environ []string, wrapper, privateLibrary string, h host) *bridge {
@@ -68,6 +78,7 @@ func newBridge(environ []string, wrapper, privateLibrary string, h host) *bridge
 		host: h, router: routing.New(settings), settings: settings,
 		wrapper: wrapper, said: map[string]bool{}, blueprints: plan.New[blueprint](limits),
 	}
+	b.handles.Store(&map[unsafe.Pointer]*handle{})
 	b.measured = settings.Timing || settings.Report.Wanted()
 	b.findDevice = sync.OnceValues(func() (hipdnn.Device, error) { return hipdnn.OpenDevice(privateLibrary) })
 	for _, entry := range environ {
@@ -112,7 +123,7 @@ func (b *bridge) open() *engine {
 	if err := backend.Fits(device); err != nil {
 		return &engine{err: err}
 	}
-	return &engine{backend: backend, device: device}
+	return &engine{backend: backend, device: device, preferred: b.prefer(backend)}
 }
 
 // reportUnavailable says why nothing is forwarded: a line, and one for each path that was tried,
@@ -157,11 +168,22 @@ func (b *bridge) sayOnce(line string) bool {
 
 // lookup returns the handle, nil if its creation was not seen.
 func (b *bridge) lookup(at unsafe.Pointer) *handle {
-	// A pointer in an interface takes no memory, a number would.
-	if h, ok := b.handles.Load(at); ok {
-		return h.(*handle)
+	return (*b.handles.Load())[at]
+}
+
+// setHandle makes a handle the one of that address, or none if it is nil, and returns the one before.
+func (b *bridge) setHandle(at unsafe.Pointer, h *handle) (before *handle) {
+	b.handling.Lock()
+	defer b.handling.Unlock()
+	next := maps.Clone(*b.handles.Load())
+	before = next[at]
+	if h == nil {
+		delete(next, at)
+	} else {
+		next[at] = h
 	}
-	return nil
+	b.handles.Store(&next)
+	return before
 }
 
 func (b *bridge) handleCreated(at unsafe.Pointer, stream uintptr) {
@@ -169,9 +191,9 @@ func (b *bridge) handleCreated(at unsafe.Pointer, stream uintptr) {
 		return // nothing is ever forwarded
 	}
 	h := &handle{b: b, at: at, stream: stream, device: b.currentDevice()}
-	if old, ok := b.handles.Swap(at, h); ok {
+	if old := b.setHandle(at, h); old != nil {
 		// MIOpen would not give out an address that is in use: the end of the old one was not seen.
-		b.closeHandle(old.(*handle))
+		b.closeHandle(old)
 	}
 	if b.settings.Eager {
 		if e := b.engine(); e.err == nil {
@@ -196,8 +218,11 @@ func (b *bridge) currentDevice() int {
 }
 
 func (b *bridge) handleDestroyed(at unsafe.Pointer) {
-	if h, ok := b.handles.LoadAndDelete(at); ok {
-		b.closeHandle(h.(*handle))
+	if b.lookup(at) == nil {
+		return
+	}
+	if h := b.setHandle(at, nil); h != nil {
+		b.closeHandle(h)
 	}
 }
 
@@ -267,19 +292,23 @@ func (b *bridge) statistics() (s statistics) {
 // allPlans returns the numbers of all plans so far.
 func (b *bridge) allPlans() routing.Plans {
 	forwarded, _, _ := b.router.Totals()
+	others := b.others.Load() // before the builds, of which they are a part
 	sum := routing.Plans{
 		Hits:   forwarded - min(forwarded, b.cold.Load()),
 		Builds: b.builds.Load(), Failures: b.buildFailures.Load(),
 		Waits: b.blueprints.Statistics().Waits + b.waits.Load(), Evictions: b.evictions.Load(),
+		Others: others,
 	}
-	b.handles.Range(func(_, h any) bool {
-		if p := h.(*handle).pair.Load(); p != nil {
+	if e := b.opened.Load(); e != nil {
+		sum.Engine = e.preferred.name
+	}
+	for _, h := range *b.handles.Load() {
+		if p := h.pair.Load(); p != nil {
 			s := p.plans.Statistics()
 			sum.Waits += s.Waits
 			sum.Evictions += s.Evictions
 		}
-		return true
-	})
+	}
 	return sum
 }
 

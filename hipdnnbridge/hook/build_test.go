@@ -120,9 +120,28 @@ func reference(t testing.TB) string {
 	})
 }
 
+// testPlugin returns a plugin of the reference backend.
+func testPlugin(t testing.TB) string {
+	return once(t, "TESTPLUGIN", func(dir string) string {
+		build(t, "sh", "../../tests/refhipdnn/build.sh", dir)
+		return filepath.Join(dir, "testplugin.so")
+	})
+}
+
+// copyFile copies a library, as it is installed: no link.
+func copyFile(t testing.TB, from, to string) string {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	require.NoError(t, os.WriteFile(to, data, 0o755))
+	return to
+}
+
 // scene is a process of the host program.
 type scene struct {
 	backend     string // library; "" leaves the search to the bridge
+	bridge      string // library; "" is the one that was built
 	private     string // library; "" is privateLibrary
 	wrapper     string // path that the host says it is; "" is one where nothing is
 	environment []string
@@ -158,8 +177,12 @@ func (s scene) play(t testing.TB, lines ...string) output {
 	if wrapper == "" {
 		wrapper = filepath.Join(t.TempDir(), "libMIOpen.so.1")
 	}
+	library := s.bridge
+	if library == "" {
+		library = bridge(t)
+	}
 	reportFile := filepath.Join(t.TempDir(), "report.json")
-	cmd := exec.Command(hostProgram(t), bridge(t), wrapper, private)
+	cmd := exec.Command(hostProgram(t), library, wrapper, private)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -22,6 +22,8 @@ type call struct {
 	buffers        [3]uintptr // x, w, y: in the order of the translated graph's tensors
 	workspace      uintptr
 	workspaceBytes uint64
+	thread         uintptr // names the calling thread
+	began          bool    // something may have been enqueued or written
 }
 
 func (c *call) translated() translate.Buffers {
@@ -32,8 +34,6 @@ func (c *call) translated() translate.Buffers {
 var (
 	// errCapturing: the stream is being captured, and the call takes memory that is not there yet.
 	errCapturing = errors.New("the stream is being captured, and memory would have to be allocated")
-	// errUnknownHandle: without having seen the handle's creation its stream is not known.
-	errUnknownHandle = errors.New("the MIOpen handle was not made through this libMIOpen")
 )
 
 // convolutionForward serves a call, or says that MIOpen is to do it: then done is false, and nothing
@@ -51,8 +51,10 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 			decision = b.router.Decide(entryPoint, false)
 		}
 	}
-	if line, wanted := b.router.Line(entryPoint, decision); wanted {
-		b.writeLine(line)
+	if b.settings.Trace() {
+		if line, wanted := b.router.Line(entryPoint, decision); wanted {
+			b.writeLine(line)
+		}
 	}
 	if decision.Refuse {
 		return b.fail(entryPoint, miopen.StatusInternalError, graph.StatusNotInitialized, engine.err.Error())
@@ -61,12 +63,13 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 		b.router.CountNative(entryPoint, routing.Cause(decision.Reason))
 		return 0, false
 	}
-	if r := translate.CheckScalars(c.scalars); r != translate.NoReason {
-		return b.declined(entryPoint, r, "")
-	}
 	h := b.lookup(c.handle)
 	if h == nil {
-		return b.failed(entryPoint, errUnknownHandle, false)
+		b.router.CountNative(entryPoint, routing.ByForeignHandle)
+		return 0, false
+	}
+	if r := translate.CheckScalars(c.scalars); r != translate.NoReason {
+		return b.declined(entryPoint, r, "")
 	}
 	p := h.pair.Load()
 	if p == nil {
@@ -75,15 +78,11 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 			return b.failed(entryPoint, err, false)
 		}
 	}
-	var key plan.Key
-	if err := key.Set(problem[:], p.digest[:]); err != nil {
-		return b.failed(entryPoint, err, false)
-	}
-	cached := p.plans.Get(&key)
-	hit := cached != nil
+	cached := p.plans.Find(problem[:])
+	hit := cached != nil && !cached.Plan().failed.due()
 	if !hit {
 		var err error
-		if cached, err = b.plan(h, p, key); err != nil {
+		if cached, err = b.plan(h, p, problem[:], cached); err != nil {
 			return b.failed(entryPoint, err, false)
 		}
 	}
@@ -93,7 +92,7 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 		if e.decline != nil {
 			return b.declined(entryPoint, e.decline.Reason, e.decline.Text)
 		}
-		return b.failed(entryPoint, e.failure, false)
+		return b.unbuilt(entryPoint, e.failed)
 	}
 	if r := e.binding.Check(c.translated()); r != translate.NoReason {
 		return b.declined(entryPoint, r, "")
@@ -118,26 +117,41 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 	return miopen.StatusSuccess, true
 }
 
-// plan builds the plan of a problem, or waits for whoever does.
-func (b *bridge) plan(h *handle, p *pair, key plan.Key) (*plan.Entry[*entry], error) {
+// plan builds the plan of a problem, or waits for whoever does. Stale is nil, or a failed build that is to
+// be tried again, which is released.
+func (b *bridge) plan(h *handle, p *pair, problem []byte, stale *plan.Entry[*entry]) (*plan.Entry[*entry], error) {
+	tries := 0
+	if stale != nil {
+		tries = stale.Plan().failed.tries
+		defer stale.Release()
+	}
 	h.mu.Lock()
 	err := h.follow(p)
 	stream := h.stream
 	h.mu.Unlock()
+	if err == nil {
+		err = notCapturing(p.engine.device, stream)
+	}
 	if err != nil {
+		if stale != nil {
+			stale.Plan().failed.calls.Store(0) // the next call's turn
+		}
 		return nil, err
 	}
-	if capturing, err := p.engine.device.Capturing(stream); err != nil || capturing {
-		return nil, errCapturing
+	if stale != nil {
+		p.plans.Drop(stale)
 	}
-	cached, _, err := p.plans.GetOrBuild(&key, func() (*entry, error) {
-		return h.build(p, key.Bytes()[:miopen.FlatSize])
-	})
+	// What else a plan depends on, the process does not change: device, hipDNN, MIOpen's environment.
+	var key plan.Key
+	if err := key.Set(problem); err != nil {
+		return nil, err
+	}
+	cached, _, err := p.plans.GetOrBuild(&key, func() (*entry, error) { return h.build(p, key.Bytes(), tries) })
 	return cached, err
 }
 
-// build makes what is to be known of a problem. An error is one that may not occur again.
-func (h *handle) build(p *pair, flat []byte) (*entry, error) {
+// build makes what is to be known of a problem, whose plan could not be built so many times before.
+func (h *handle) build(p *pair, flat []byte, tries int) (*entry, error) {
 	problem, err := miopen.DecodeFlat(flat)
 	if err != nil {
 		return nil, err
@@ -153,10 +167,7 @@ func (h *handle) build(p *pair, flat []byte) (*entry, error) {
 	e.binding = binding
 	e.plan, err = h.planOf(p, flat, &g, &problem)
 	if err != nil {
-		if notSupported(err) {
-			return &entry{h: h, failure: err}, nil
-		}
-		return nil, err
+		return &entry{h: h, failed: failedBuildOf(err, tries)}, nil
 	}
 	return e, nil
 }
@@ -168,9 +179,10 @@ func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Co
 		return h.compile(p, g, problem)
 	}
 	var key plan.Key
-	var device [8]byte
-	binary.LittleEndian.PutUint64(device[:], uint64(h.device))
-	if err := key.Set(flat, p.digest[:], device[:]); err != nil {
+	var rest [16]byte
+	binary.LittleEndian.PutUint64(rest[:], uint64(h.device))
+	binary.LittleEndian.PutUint64(rest[8:], h.b.settings.Digest)
+	if err := key.Set(flat, rest[:]); err != nil {
 		return nil, err
 	}
 	var own *hipdnn.Plan
@@ -194,7 +206,11 @@ func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Co
 	}
 	if bytes := shared.Plan(); len(bytes) > 0 {
 		start := time.Now()
-		restored, err := p.hipdnn.Restore(bytes, g)
+		var restored *hipdnn.Plan
+		err := h.on(p.engine.device, func() (err error) {
+			restored, err = p.hipdnn.Restore(bytes, g)
+			return err
+		})
 		h.b.timing(func() string {
 			return fmt.Sprintf("conv plan restored from another handle's: %v%s", time.Since(start), failureSuffix(err))
 		})
@@ -218,7 +234,7 @@ func (b blueprint) Close() {}
 func (h *handle) compile(p *pair, g *graph.Graph, problem *miopen.Convolution) (built *hipdnn.Plan, err error) {
 	var phases hipdnn.Phases
 	err = h.on(p.engine.device, func() (err error) {
-		built, phases, err = p.hipdnn.Build(g)
+		built, phases, err = p.hipdnn.Build(g, p.engine.preferred.id)
 		return err
 	})
 	h.b.timing(func() string {
@@ -231,6 +247,10 @@ func (h *handle) compile(p *pair, g *graph.Graph, problem *miopen.Convolution) (
 		return nil, err
 	}
 	h.b.builds.Add(1)
+	if built.Refused != nil {
+		h.b.others.Add(1)
+		h.b.reportRefusal(&p.engine.preferred, built.Refused)
+	}
 	return built, nil
 }
 
@@ -277,13 +297,27 @@ func (b *bridge) failed(entryPoint routing.Entry, err error, began bool) (miopen
 		status, hipdnn, message := translated(err)
 		return b.fail(entryPoint, status, hipdnn, message)
 	}
-	if err == errCapturing {
+	if errors.Is(err, errCapturing) {
 		b.router.CountNative(entryPoint, routing.ByCapture)
 		return 0, false
 	}
 	b.reportFailure(entryPoint, err, "MIOpen serves the call")
 	b.router.CountNative(entryPoint, routing.ByFailure)
 	return 0, false
+}
+
+// unbuilt is the end of a call whose plan could not be built, at this call or an earlier one.
+func (b *bridge) unbuilt(entryPoint routing.Entry, f *failedBuild) (miopen.Status, bool) {
+	if !f.said.Swap(true) || b.settings.Policy == routing.Strict {
+		return b.failed(entryPoint, f.err, false)
+	}
+	b.router.CountNative(entryPoint, routing.ByFailure)
+	return 0, false
+}
+
+// broken is the end of a call in which this library panicked, with a value that is not nil.
+func (b *bridge) broken(entryPoint routing.Entry, c *call, value any) (miopen.Status, bool) {
+	return b.failed(entryPoint, fmt.Errorf("internal error of the forwarding library: %v", value), c.began)
 }
 
 // fail is the end of a call that returns an error.

@@ -15,6 +15,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/miopen"
+	"example.com/miopen_hipdnn_shim/hipdnnbridge/routing"
 )
 
 // process is the bridge that the exported functions work with, set by bridgeOpen.
@@ -23,9 +24,8 @@ var process atomic.Pointer[bridge]
 // The flat problem's size is a constant of package miopen; this is a compile error when C's differs.
 var _ [miopen.FlatSize]byte = [C.sizeof_struct_miopen_bridge_convolution]byte{}
 
-// caught ends an exported function whose Go code panicked: the host gets an error instead of a crash.
-// With an answer, the call returns miopenStatusInternalError.
-func caught(answer *C.struct_miopen_bridge_answer) {
+// caught ends an exported function whose Go code panicked: the host goes on.
+func caught() {
 	r := recover()
 	if r == nil {
 		return
@@ -36,11 +36,6 @@ func caught(answer *C.struct_miopen_bridge_answer) {
 		b.sayOnce(line)
 	} else {
 		message(line)
-	}
-	if answer != nil {
-		answer.route = C.MIOPEN_BRIDGE_DONE
-		answer.status = C.int32_t(miopen.StatusInternalError)
-		setError(miopen.StatusInternalError, graph.StatusInternalError, "[hipDNN-forwarded] "+text)
 	}
 }
 
@@ -86,40 +81,41 @@ func environment() (list []string) {
 //export bridgeOpen
 func bridgeOpen(wrapper, privateLibrary *C.char) (failed C.int) {
 	failed = 1
-	defer caught(nil)
+	defer caught()
 	b := newBridge(environment(), C.GoString(wrapper), C.GoString(privateLibrary), host{message, writeLine, nativeTime})
+	b.ownFile = C.GoString(C.bridge_own_file())
 	process.Store(b)
 	return 0
 }
 
 //export bridgeHandleCreated
 func bridgeHandleCreated(at unsafe.Pointer, stream C.uintptr_t) {
-	defer caught(nil)
+	defer caught()
 	process.Load().handleCreated(at, uintptr(stream))
 }
 
 //export bridgeHandleDestroyed
 func bridgeHandleDestroyed(at unsafe.Pointer) {
-	defer caught(nil)
+	defer caught()
 	process.Load().handleDestroyed(at)
 }
 
 //export bridgeStreamSet
 func bridgeStreamSet(at unsafe.Pointer, stream C.uintptr_t) {
-	defer caught(nil)
+	defer caught()
 	process.Load().streamSet(at, uintptr(stream))
 }
 
 //export bridgeProfilingSet
 func bridgeProfilingSet(at unsafe.Pointer, enabled C.int32_t) {
-	defer caught(nil)
+	defer caught()
 	process.Load().profilingSet(at, enabled != 0)
 }
 
 //export bridgeKernelTime
 func bridgeKernelTime(at unsafe.Pointer, native C.float) (milliseconds C.float) {
 	milliseconds = native
-	defer caught(nil)
+	defer caught()
 	return C.float(process.Load().kernelTime(at, float32(native)))
 }
 
@@ -127,29 +123,39 @@ func bridgeKernelTime(at unsafe.Pointer, native C.float) (milliseconds C.float) 
 //
 //export bridgeConvolutionForward
 func bridgeConvolutionForward(c *C.struct_bridge_call, problem *C.struct_miopen_bridge_convolution, answer *C.struct_miopen_bridge_answer) {
-	defer caught(answer)
-	status, done := process.Load().convolutionForward(&call{
+	b := process.Load()
+	// On the stack: nothing keeps it.
+	goCall := call{
 		handle:         c.handle,
 		scalars:        miopen.Scalars{Alpha: float64(c.alpha), Beta: float64(c.beta), AlphaSet: c.alpha_set != 0, BetaSet: c.beta_set != 0},
 		buffers:        [3]uintptr{uintptr(c.buffers[0]), uintptr(c.buffers[1]), uintptr(c.buffers[2])},
 		workspace:      uintptr(c.workspace),
 		workspaceBytes: uint64(c.workspace_bytes),
-	}, (*[miopen.FlatSize]byte)(unsafe.Pointer(problem)))
-	if done {
-		answer.route = C.MIOPEN_BRIDGE_DONE
-		answer.status = C.int32_t(status)
+		thread:         uintptr(c.thread),
 	}
+	var status miopen.Status
+	var done bool
+	defer func() {
+		if r := recover(); r != nil {
+			status, done = b.broken(routing.ConvolutionForward, &goCall, r)
+		}
+		if done {
+			answer.route = C.MIOPEN_BRIDGE_DONE
+			answer.status = C.int32_t(status)
+		}
+	}()
+	status, done = b.convolutionForward(&goCall, (*[miopen.FlatSize]byte)(unsafe.Pointer(problem)))
 }
 
 //export bridgeServedNatively
-func bridgeServedNatively(at unsafe.Pointer, status C.int32_t) {
-	defer caught(nil)
+func bridgeServedNatively(at unsafe.Pointer) {
+	defer caught()
 	process.Load().servedNatively(at)
 }
 
 //export bridgeStatistics
 func bridgeStatistics(out *C.struct_miopen_bridge_statistics) {
-	defer caught(nil)
+	defer caught()
 	s := process.Load().statistics()
 	*out = C.struct_miopen_bridge_statistics{
 		forwarded: C.uint64_t(s.forwarded), native: C.uint64_t(s.native), failed: C.uint64_t(s.failed),
@@ -159,6 +165,6 @@ func bridgeStatistics(out *C.struct_miopen_bridge_statistics) {
 
 //export bridgeFinish
 func bridgeFinish() {
-	defer caught(nil)
+	defer caught()
 	process.Load().finish()
 }

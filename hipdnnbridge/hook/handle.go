@@ -1,9 +1,10 @@
 package hook
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,14 @@ import (
 // engine's secret, entry.Bytes is a guess.
 var limits = plan.Limits{Plans: 1024, Bytes: 64 << 20}
 
-// handle is what the bridge knows of a MIOpen handle.
+// perThread is hipStreamPerThread: another stream in each thread that passes it.
+const perThread = 2
+
+// mostSpaces is how many streams of a handle can have a workspace of the handle's own.
+const mostSpaces = 4
+
+// handle is what the bridge knows of a MIOpen handle. Calls of one handle come one at a time, as MIOpen
+// wants them; where a host does otherwise, executions are in turn, and plans are built beside them.
 type handle struct {
 	b      *bridge
 	at     unsafe.Pointer // MIOpen's
@@ -37,7 +45,7 @@ type handle struct {
 	stream    uintptr
 	closing   bool
 	executed  bool
-	spaces    map[uintptr]*workspace // by stream: work on one stream is in order, so that it can share
+	spaces    []workspace // the one used last is the last; at most mostSpaces
 	retired   []retired
 	profiling bool
 	timer     hipdnn.Timer
@@ -49,7 +57,6 @@ type pair struct {
 	engine *engine
 	hipdnn *hipdnn.Handle
 	plans  *plan.Cache[*entry]
-	digest [8]byte // of the environment, for the plans' keys
 	stream uintptr // of the hipDNN handle, under handle.mu
 }
 
@@ -59,14 +66,37 @@ type entry struct {
 	plan    *hipdnn.Plan
 	binding translate.Binding
 	decline *translate.Decline // there is no exact translation
-	failure error              // no engine can run it
+	failed  *failedBuild       // the plan could not be built
 
 	warm atomic.Bool // it was executed before
-	// Where it was executed last, and whether a graph that was captured has it. Under handle.mu.
+	// Where it was executed, and whether a graph that was captured has it. Under handle.mu.
 	stream   uintptr
 	executed bool
+	streams  bool // on more than one
 	captured bool
 }
+
+// failedBuild is why there is no plan. Engines compile kernels for a plan, so that a build that fails
+// is not tried at every call: at the next one, and then after twice as many calls each time. That no
+// engine can run the graph is final.
+type failedBuild struct {
+	err   error
+	final bool
+	tries int
+	calls atomic.Int64 // that are still to be answered with err
+	said  atomic.Bool
+}
+
+// failedBuildOf is a failure after tries others.
+func failedBuildOf(err error, tries int) *failedBuild {
+	const most = 10
+	f := &failedBuild{err: err, final: notSupported(err), tries: tries + 1}
+	f.calls.Store(1<<min(tries, most) - 1)
+	return f
+}
+
+// due reports whether the caller, and nobody else, is to try again.
+func (f *failedBuild) due() bool { return f != nil && !f.final && f.calls.Add(-1) == -1 }
 
 // Bytes implements plan.Plan. How much an engine keeps for a plan is not told; descriptors and the
 // serialised graph are some 10 KiB.
@@ -84,10 +114,12 @@ func (e *entry) Close() {
 	}
 }
 
-// workspace is memory of the handle's device.
+// workspace is memory of the handle's device, for the work of one stream, which is in order. An
+// application that ends a stream waits for it before another one can have its address.
 type workspace struct {
-	memory uintptr
-	bytes  uint64
+	stream, thread uintptr // thread is 0 unless the stream is another one in each
+	memory         uintptr
+	bytes          uint64
 }
 
 // retired is a plan that may still be executing.
@@ -105,22 +137,8 @@ type lastTime struct {
 	observed bool   // it is in the report
 }
 
-// on runs f with the handle's device as the thread's.
-func (h *handle) on(d hipdnn.Device, f func() error) error {
-	before, err := d.Current()
-	if err != nil {
-		return err
-	}
-	if before == h.device {
-		return f()
-	}
-	if err := d.Use(h.device); err != nil {
-		return err
-	}
-	// If the thread's device cannot be set back, the next call of HIP tells the application.
-	defer func() { _ = d.Use(before) }()
-	return f()
-}
+// on runs f with the handle's device as the thread's; another thread's capture is let be.
+func (h *handle) on(d hipdnn.Device, f func() error) error { return d.On(h.device, f) }
 
 // paired returns the hipDNN handle, which the first caller makes.
 func (h *handle) paired(e *engine) (*pair, error) {
@@ -138,15 +156,14 @@ func (h *handle) paired(e *engine) (*pair, error) {
 	h.mu.Lock()
 	stream := h.stream
 	h.mu.Unlock()
-	if capturing, err := e.device.Capturing(stream); err != nil || capturing {
-		return nil, errCapturing // nothing was tried
+	if err := notCapturing(e.device, stream); err != nil {
+		return nil, err // nothing was tried
 	}
 	p := &pair{engine: e, stream: stream, plans: plan.New[*entry](limits)}
-	binary.LittleEndian.PutUint64(p.digest[:], h.b.settings.Digest)
 	h.pairError = h.on(e.device, func() (err error) {
 		h.b.meminfo(e.device, "before hipdnnCreate")
 		start := time.Now()
-		p.hipdnn, err = e.backend.NewHandle(e.device, stream)
+		p.hipdnn, err = e.backend.NewHandle(e.device, h.device, stream)
 		h.b.timing(func() string { return fmt.Sprintf("hipdnnCreate: %v", time.Since(start)) })
 		h.b.meminfo(e.device, "after hipdnnCreate")
 		return err
@@ -171,11 +188,21 @@ func (h *handle) follow(p *pair) error {
 	if p.stream == h.stream {
 		return nil
 	}
-	if err := p.hipdnn.SetStream(h.stream); err != nil {
+	stream := h.stream
+	if err := h.on(p.engine.device, func() error { return p.hipdnn.SetStream(stream) }); err != nil {
 		return err
 	}
-	p.stream = h.stream
+	p.stream = stream
 	return nil
+}
+
+// notCapturing returns errCapturing if a graph is being recorded from the stream.
+func notCapturing(d hipdnn.Device, stream uintptr) error {
+	capturing, err := d.Capturing(stream)
+	if err == nil && capturing {
+		return errCapturing
+	}
+	return err
 }
 
 func (h *handle) setProfiling(enabled bool) {
@@ -201,7 +228,11 @@ func (h *handle) kernelTime(native float32) float32 {
 	if p == nil || !h.last.recorded || h.last.known && h.last.native != math.Float32bits(native) {
 		return native
 	}
-	d, err := p.engine.device.Elapsed(h.timer.Start, h.timer.Stop)
+	var d time.Duration
+	err := h.on(p.engine.device, func() (err error) {
+		d, err = p.engine.device.Elapsed(h.timer.Start, h.timer.Stop)
+		return err
+	})
 	if err != nil {
 		h.b.reportFailure(routing.GetKernelTime, err, "MIOpen's own time is returned")
 		h.last.recorded = false
@@ -220,18 +251,26 @@ func (h *handle) events(d hipdnn.Device) hipdnn.Timer {
 		return hipdnn.Timer{}
 	}
 	if h.timer == (hipdnn.Timer{}) {
+		h.makeTimer(d)
+	}
+	return h.timer
+}
+
+// makeTimer leaves the timer as it is if there are no events to be had. Under h.mu.
+func (h *handle) makeTimer(d hipdnn.Device) {
+	_ = h.on(d, func() error { // then the call is not timed
 		start, err := d.NewEvent()
 		if err != nil {
-			return hipdnn.Timer{}
+			return err
 		}
 		stop, err := d.NewEvent()
 		if err != nil {
 			_ = d.DestroyEvent(start) // it was made a moment ago and not used
-			return hipdnn.Timer{}
+			return err
 		}
 		h.timer = hipdnn.Timer{Start: start, Stop: stop}
-	}
-	return h.timer
+		return nil
+	})
 }
 
 // execute enqueues a plan. Before it returns an error without having begun, it has enqueued and
@@ -250,9 +289,13 @@ func (h *handle) execute(p *pair, e *entry, c *call) (hipdnn.Execution, error) {
 		native, known := h.b.nativeTime(h.at)
 		h.last = lastTime{native: math.Float32bits(native), known: known}
 	}
-	x, err := p.hipdnn.Execute(e.plan, c.buffers[:], memory, h.events(p.engine.device))
+	timer := h.events(p.engine.device)
+	c.began = true // should the bridge itself fail from here on
+	x, err := p.hipdnn.Execute(e.plan, c.buffers[:], memory, timer)
+	c.began = x.Began
 	if x.Began {
 		h.executed = true
+		e.streams = e.streams || h.stream == perThread || e.executed && e.stream != h.stream
 		e.executed, e.stream = true, h.stream
 		e.captured = e.captured || x.Captured
 	}
@@ -275,63 +318,95 @@ func (h *handle) workspace(p *pair, e *entry, c *call) (uintptr, error) {
 		return c.workspace, nil
 	}
 	d := p.engine.device
-	if capturing, err := d.Capturing(h.stream); err != nil || capturing {
-		return 0, errCapturing
+	if err := notCapturing(d, h.stream); err != nil {
+		return 0, err
 	}
-	own := h.spaces[h.stream]
-	if own == nil || own.bytes < need {
-		var err error
-		if own, err = h.grow(d, own, need); err != nil {
-			return 0, err
-		}
-	}
-	return own.memory, nil
+	return h.space(d, c.thread, need)
 }
 
-// grow gives the stream a larger workspace than old.
-func (h *handle) grow(d hipdnn.Device, old *workspace, need uint64) (*workspace, error) {
-	const unit = 1 << 20
-	w := &workspace{bytes: (need + unit - 1) / unit * unit}
-	err := h.on(d, func() (err error) {
-		w.memory, err = d.Allocate(w.bytes)
-		return err
-	})
-	if err != nil {
-		return nil, err
+// space returns memory of the handle's own for the work of its stream in a thread. Under h.mu.
+func (h *handle) space(d hipdnn.Device, thread uintptr, need uint64) (uintptr, error) {
+	if h.stream != perThread {
+		thread = 0
 	}
-	if old != nil {
-		if err := d.Release(old.memory); err != nil { // waits for the device
-			h.b.reportFailure(routing.ConvolutionForward, err, "a workspace is lost")
+	last := len(h.spaces) - 1
+	for i := last; i >= 0; i-- {
+		if w := h.spaces[i]; w.stream == h.stream && w.thread == thread {
+			if i < last {
+				h.spaces = append(slices.Delete(h.spaces, i, i+1), w)
+			}
+			if w.bytes >= need {
+				return w.memory, nil
+			}
+			break
 		}
 	}
-	if h.spaces == nil {
-		h.spaces = map[uintptr]*workspace{}
+	return h.grow(d, thread, need)
+}
+
+// grow gives the stream a workspace. Its old one, which is then the last, goes, and so does the one that
+// was not used for longest if there are too many. Under h.mu.
+func (h *handle) grow(d hipdnn.Device, thread uintptr, need uint64) (uintptr, error) {
+	const unit = 1 << 20
+	w := workspace{stream: h.stream, thread: thread, bytes: (need + unit - 1) / unit * unit}
+	err := h.on(d, func() (err error) {
+		if w.memory, err = d.Allocate(w.bytes); err != nil {
+			return err
+		}
+		gone := -1
+		if n := len(h.spaces); n > 0 && h.spaces[n-1].stream == w.stream && h.spaces[n-1].thread == thread {
+			gone = n - 1
+		} else if n == mostSpaces {
+			gone = 0
+		}
+		if gone >= 0 {
+			// Waits for the device: what is enqueued may still write there.
+			if err := d.Release(h.spaces[gone].memory); err != nil {
+				h.b.reportFailure(routing.ConvolutionForward, err, "a workspace is lost")
+			}
+			h.spaces = slices.Delete(h.spaces, gone, gone+1)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	h.spaces[h.stream] = w
-	return w, nil
+	h.spaces = append(h.spaces, w)
+	return w.memory, nil
 }
 
 // retire ends a plan that the cache has given up, when its last execution is over.
 func (h *handle) retire(e *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closing || !e.executed {
+	if h.closing {
 		e.plan.Close()
 		return
 	}
 	d := h.pair.Load().engine.device
 	r := retired{plan: e.plan, captured: e.captured}
-	// The stream of another time may be gone.
-	if !e.captured && e.stream == h.stream {
-		r.event = h.mark(d)
+	err := h.on(d, func() error {
+		if !e.executed {
+			r.close(d)
+			return nil
+		}
+		// The stream of another time may be gone.
+		if !e.captured && !e.streams && e.stream == h.stream {
+			r.event = h.mark(d)
+		}
+		h.retired = append(h.retired, r)
+		h.sweep(d)
+		return nil
+	})
+	if err != nil { // it goes with the handle
+		h.retired = append(h.retired, r)
 	}
-	h.retired = append(h.retired, r)
-	h.sweep(d)
 }
 
-// mark returns an event that was recorded on the stream, 0 if that cannot be done. Under h.mu.
+// mark returns an event that was recorded on the stream, 0 if that cannot be done. Under h.mu, on the
+// handle's device.
 func (h *handle) mark(d hipdnn.Device) hipdnn.Event {
-	if capturing, err := d.Capturing(h.stream); err != nil || capturing {
+	if notCapturing(d, h.stream) != nil {
 		return 0
 	}
 	event, err := d.NewEvent()
@@ -346,7 +421,7 @@ func (h *handle) mark(d hipdnn.Device) hipdnn.Event {
 }
 
 // sweep closes retired plans whose last execution is over. Plans for which that is not known are
-// closed many at a time, since the whole device has to be waited for. Under h.mu.
+// closed many at a time, since the whole device has to be waited for. Under h.mu, on the handle's device.
 func (h *handle) sweep(d hipdnn.Device) {
 	const most = 32
 	unknown := 0
@@ -355,7 +430,7 @@ func (h *handle) sweep(d hipdnn.Device) {
 			unknown++
 		}
 	}
-	idle := unknown > most && h.on(d, d.Synchronize) == nil
+	idle := unknown > most && d.Synchronize() == nil
 	left := h.retired[:0]
 	for _, r := range h.retired {
 		done := idle
@@ -429,6 +504,6 @@ func (h *handle) close() {
 
 // notSupported reports whether an error is the engines' last word about a graph.
 func notSupported(err error) bool {
-	e, ok := err.(*hipdnn.Error)
-	return ok && e.Status == graph.StatusNotSupported
+	var e *hipdnn.Error
+	return errors.As(err, &e) && e.Status == graph.StatusNotSupported
 }

@@ -79,6 +79,22 @@ func TestFailures(t *testing.T) {
 	golden := s.play(t, lines...)
 	require.Equal(t, []string{opened, served, served, "text=NATIVE last=0"}, golden.stdout)
 	golden.requireClean(t)
+	requireFailures(t, s, golden, lines, 100)
+}
+
+// TestFailuresOfPreferred is TestFailures with an engine that is asked for by name.
+func TestFailuresOfPreferred(t *testing.T) {
+	lines := []string{"create 1", "conv 1", "conv 1", "text 5", "destroy 1", "finish"}
+	s := scene{backend: reference(t), environment: []string{"REFHIPDNN_WORKSPACE=100", "MIOPEN_HIPDNN_ENGINE=REF_DETERMINISTIC"}}
+	golden := s.play(t, lines...)
+	require.Equal(t, []string{opened, served, served, "text=NATIVE last=0"}, golden.stdout)
+	require.Equal(t, map[string]int{"REF_DETERMINISTIC": 2}, golden.report.Executions)
+	golden.requireClean(t)
+	requireFailures(t, s, golden, lines, 100)
+}
+
+func requireFailures(t *testing.T, s scene, golden output, lines []string, atLeast int) {
+	t.Helper()
 	calls := 0
 	for function, counted := range golden.report.Calls {
 		if function == "hipdnnSetUserLogCallback_ext" {
@@ -95,7 +111,7 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, calls, 100)
+	require.Greater(t, calls, atLeast)
 }
 
 func requireOneFailure(t *testing.T, o output, function, where string, strict bool) {
@@ -160,7 +176,7 @@ func TestStaleError(t *testing.T) {
 		"conv 1", "text 5", "text 3", // failed; the text is for its status alone
 		"conv 1", "text 5", // forwarded
 		"conv 1", "text 5", "conv 1 alpha=2", "text 5", // failed, declined
-		"conv 1", "text 5", "served 1 0", "text 5", // failed, then MIOpen served something
+		"conv 1", "text 5", "served 1", "text 5", // failed, then MIOpen served something
 		"destroy 1", "finish")
 	require.Len(t, o.stdout, 13)
 	require.Regexp(t, `^done status=5 y=untouched last=13 text=`+regexp.QuoteMeta(fails), o.stdout[1])
@@ -173,15 +189,21 @@ func TestStaleError(t *testing.T) {
 	require.Equal(t, "text=NATIVE last=0", o.stdout[12])
 }
 
-// TestPanic: a bug in the bridge is an error for the call, and a line.
+// TestPanic: a bug in the bridge before anything was enqueued is a failure like any other.
 func TestPanic(t *testing.T) {
-	o := scene{backend: reference(t)}.play(t, "create 1", "conv 1", "conv 1 nullproblem=1", "conv 1 nullproblem=1", "conv 1", "destroy 1", "finish")
-	require.Len(t, o.stdout, 5)
-	require.Regexp(t, `^done status=5 y=untouched last=9 text=\[hipDNN-forwarded\] internal error: runtime error: .*nil pointer`, o.stdout[2])
+	lines := []string{"create 1", "conv 1", "conv 1 nullproblem=1", "conv 1 nullproblem=1", "conv 1", "stats", "destroy 1", "finish"}
+	s := scene{backend: reference(t)}
+	o := s.play(t, lines...)
+	require.Equal(t, []string{opened, served, native, native, served, "forwarded=2 native=2 failed=0 hits=1 builds=1"}, o.stdout)
+	require.Len(t, o.stderr, 1)
+	require.Regexp(t, "internal error of the forwarding library: runtime error: .*nil pointer.*; MIOpen serves the call", o.stderr[0])
+	o.requireClean(t)
+
+	s.environment = []string{strict}
+	o = s.play(t, lines...)
+	require.Regexp(t, `^done status=5 y=untouched last=9 text=\[hipDNN-forwarded\] miopenConvolutionForward: hipDNN INTERNAL_ERROR: internal error of the forwarding library: runtime error: `, o.stdout[2])
 	require.Equal(t, o.stdout[2], o.stdout[3])
 	require.Equal(t, served, o.stdout[4])
-	require.Len(t, o.stderr, 1)
-	require.Contains(t, o.stderr[0], "internal error")
 	o.requireClean(t)
 }
 
@@ -202,6 +224,54 @@ func TestEnginesCannot(t *testing.T) {
 	require.Empty(t, o.report.live())
 	require.Equal(t, 2, o.report.Calls["hipdnnBackendFinalize"].Failed, "each engine is asked once")
 	require.Len(t, slices.DeleteFunc(o.stderr, func(l string) bool { return !strings.HasPrefix(l, "[HOST] warning") }), 1, "said once")
+}
+
+// TestFailedBuilds: a plan that cannot be built is tried again at the next call, and then ever more seldom; each call says so.
+func TestFailedBuilds(t *testing.T) {
+	const fails = "REFHIPDNN_FAIL=hipdnnBackendFinalize/EXECUTION_PLAN"
+	lines := []string{"create 1"}
+	for range 40 {
+		lines = append(lines, "conv 1")
+	}
+	lines = append(lines, "stats", "destroy 1", "finish")
+	s := scene{backend: reference(t), environment: []string{fails + "=INTERNAL_ERROR"}}
+	o := s.play(t, lines...)
+	require.Equal(t, 40, count(o.stdout, native))
+	require.Equal(t, "forwarded=0 native=40 failed=0 hits=0 builds=0", o.stdout[41])
+	require.Equal(t, 2*6, o.report.Calls["hipdnnBackendFinalize"].Failed, "both engines, at calls 1, 2, 4, 8, 16 and 32")
+	require.Len(t, slices.DeleteFunc(o.stderr, func(l string) bool { return !strings.HasPrefix(l, "[HOST] warning") }), 1, "said once")
+	require.Empty(t, o.report.live())
+
+	s.environment = append(s.environment, strict)
+	o = s.play(t, lines...)
+	for _, line := range o.stdout[1:41] {
+		require.Regexp(t, `^done status=5 y=untouched last=9 text=\[hipDNN-forwarded\] .*hipdnnBackendFinalize`, line)
+	}
+	require.Equal(t, "forwarded=0 native=0 failed=40 hits=0 builds=0", o.stdout[41])
+	require.Equal(t, 2*6, o.report.Calls["hipdnnBackendFinalize"].Failed)
+
+	// What passes is found out.
+	s.environment = []string{fails + ":1=PLUGIN_ERROR," + fails[len("REFHIPDNN_FAIL="):] + ":2=PLUGIN_ERROR," +
+		fails[len("REFHIPDNN_FAIL="):] + ":3=ALLOC_FAILED," + fails[len("REFHIPDNN_FAIL="):] + ":4=ALLOC_FAILED"}
+	o = s.play(t, lines...)
+	require.Equal(t, []string{native, native, native, served, served}, o.stdout[1:6])
+	require.Equal(t, "forwarded=37 native=3 failed=0 hits=36 builds=1", o.stdout[41])
+	o.requireClean(t)
+
+	// That one engine cannot run the graph is not the last word while the other one only failed.
+	for _, first := range []string{"NOT_SUPPORTED", "INTERNAL_ERROR"} {
+		second := map[string]string{"NOT_SUPPORTED": "INTERNAL_ERROR", "INTERNAL_ERROR": "NOT_SUPPORTED"}[first]
+		s.environment = []string{fails + ":1=" + first + "," + fails[len("REFHIPDNN_FAIL="):] + ":2=" + second}
+		o = s.play(t, "create 1", "conv 1", "conv 1", "destroy 1", "finish")
+		require.Equal(t, []string{opened, native, served}, o.stdout, first)
+		require.Contains(t, strings.Join(o.stderr, "\n"), "INTERNAL_ERROR")
+	}
+}
+
+// TestTextsStay: a text is there after the next failure, and after its thread.
+func TestTextsStay(t *testing.T) {
+	o := scene{backend: reference(t), environment: []string{"REFHIPDNN_FAIL=hipdnnBackendExecute=EXECUTION_FAILED"}}.play(t, "texts 300")
+	require.Equal(t, []string{opened, "texts kept=300"}, o.stdout)
 }
 
 func TestWorkspace(t *testing.T) {
@@ -246,6 +316,9 @@ func TestHandles(t *testing.T) {
 		"create 9", "destroy 9", "stats", "finish")
 	require.Equal(t, 60, count(o.stdout[1:61], served))
 	require.Equal(t, []string{native, served, served}, o.stdout[61:64], "of a handle that was not made here the stream is not known")
+	o2 := scene{backend: reference(t), environment: []string{strict, "MIOPEN_HIPDNN_FORWARDING_REPORT=stderr"}}.play(t, "conv 7", "finish")
+	require.Equal(t, []string{opened, native}, o2.stdout, "an engine's own: strict or not")
+	require.Contains(t, strings.Join(o2.stderr, "\n"), "foreign-handle")
 	require.Equal(t, "forwarded=62 native=1 failed=0 hits=0 builds=1", o.stdout[64])
 	require.Equal(t, 62, o.report.Calls["hipdnnCreate"].Count, "a handle that is not used costs nothing")
 	o.requireClean(t)
@@ -388,7 +461,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestOtherRelease(t *testing.T) {
-	o := scene{backend: reference(t), environment: []string{"HOST_VERSION=2"}}.play(t)
+	o := scene{backend: reference(t), environment: []string{"HOST_VERSION=1"}}.play(t)
 	require.Equal(t, []string{"open 1"}, o.stdout)
 	require.Len(t, o.stderr, 1)
 	require.Contains(t, o.stderr[0], "of different releases")

@@ -1,7 +1,9 @@
+#define _GNU_SOURCE /* dladdr */
 #include "table.h"
 
 #include "_cgo_export.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,54 +13,46 @@
 
 static struct miopen_bridge_host host;
 
-/* The last error of a thread. The thread-local part is a pointer and two numbers, since a library
- * with Go in it lives from the little static TLS that the loader has left; the text comes with the
- * first failure and goes with the thread. */
-struct text {
-  size_t size;
-  char characters[];
-};
-
+/* The last error of a thread. Small, for it takes of the static TLS that the loader has left, as
+ * Go's run time does: a call of the loader for each access would be a hundredth of a call. */
 static __thread struct {
-  struct text *text;
-  int32_t status; /* miopenStatus_t, 0: no error */
+  const char *text; /* lives as long as the process */
+  int32_t status;   /* miopenStatus_t, 0: no error */
   int32_t hipdnn_status;
-} last;
-
-static pthread_key_t text_key;
-static int text_key_made; /* 0: texts of threads that end are lost */
-
-/* At a thread's end. Destructors of others may still call MIOpen. */
-static void drop_text(void *text) {
-  free(text);
-  last.text = NULL;
-}
+} last __attribute__((tls_model("initial-exec")));
 
 static void clear_error(void) {
   last.status = 0;
   last.hipdnn_status = 0;
 }
 
+/* MIOpen's error strings are constants, which callers keep and hand to other threads. So texts are
+ * never freed, and each is there once. */
+static const char *keep(const char *words) {
+  enum { most = 256 };
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char *kept[most];
+  const char *text =
+      "[hipDNN-forwarded] the call failed, with a text that is one too many to be kept";
+  pthread_mutex_lock(&lock);
+  int i = 0;
+  while (i < most && kept[i] && strcmp(kept[i], words))
+    i++;
+  if (i < most && (kept[i] || (kept[i] = strdup(words))))
+    text = kept[i];
+  pthread_mutex_unlock(&lock);
+  return text;
+}
+
 void bridge_set_error(int32_t status, int32_t hipdnn_status, const char *words) {
+  last.text = keep(words);
   last.status = status;
   last.hipdnn_status = hipdnn_status;
-  size_t size = strlen(words) + 1;
-  if (!last.text || last.text->size < size) {
-    struct text *grown = realloc(last.text, sizeof *grown + size);
-    if (!grown) {
-      /* Better the old block with as much of the text as it holds than none. */
-      size = last.text ? last.text->size : 0;
-    } else {
-      grown->size = size;
-      last.text = grown;
-      if (text_key_made)
-        pthread_setspecific(text_key, grown);
-    }
-  }
-  if (!size)
-    return;
-  memcpy(last.text->characters, words, size - 1);
-  last.text->characters[size - 1] = 0;
+}
+
+const char *bridge_own_file(void) {
+  Dl_info info;
+  return dladdr((const void *)miopen_bridge_open, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
 void bridge_message(const char *text) {
@@ -157,22 +151,23 @@ static void convolution_forward(const struct miopen_bridge_call *call,
         .buffers = {(uintptr_t)call->x, (uintptr_t)call->w, (uintptr_t)call->y},
         .workspace = (uintptr_t)call->workspace,
         .workspace_bytes = call->workspace_bytes,
+        .thread = (uintptr_t)pthread_self(),
     };
     bridgeConvolutionForward(&copy, (struct miopen_bridge_convolution *)problem, answer);
   }
   errno = host_errno;
 }
 
-static void served_natively(void *handle, int32_t status) {
+static void served_natively(void *handle) {
   int host_errno = errno;
   clear_error();
   if (is_pointer(handle))
-    bridgeServedNatively(handle, status);
+    bridgeServedNatively(handle);
   errno = host_errno;
 }
 
 static const char *error_text(int32_t status, const char *native) {
-  return last.status && last.status == status && last.text ? last.text->characters : native;
+  return last.status && last.status == status ? last.text : native;
 }
 
 static int32_t last_error(void) {
@@ -199,12 +194,11 @@ EXPORT int miopen_bridge_open(const struct miopen_bridge_host *from,
       from->size < offsetof(struct miopen_bridge_host, kernel_time)) {
     if (from->size >= offsetof(struct miopen_bridge_host, kernel_time))
       from->message("error: libmiopen_hipdnn.so.1 and libMIOpen.so.1 are of different releases: "
-                    "install both from one; MIOpen serves every call");
+                    "install both from one");
     return 1;
   }
   int host_errno = errno;
   memcpy(&host, from, from->size < sizeof host ? from->size : sizeof host);
-  text_key_made = pthread_key_create(&text_key, drop_text) == 0;
   int failed = bridgeOpen((char *)host.wrapper, (char *)host.private_library);
   if (!failed)
     *table = (struct miopen_bridge_table){

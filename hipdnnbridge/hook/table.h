@@ -14,18 +14,22 @@ struct bridge_call {
   uintptr_t buffers[3]; /* x, w, y */
   uintptr_t workspace;
   uint64_t workspace_bytes;
+  uintptr_t thread; /* names the calling thread among those that live */
 };
 
-/* Sets this thread's last error, which is cleared whenever a call begins. The text is copied. */
+/* Sets this thread's last error, which is cleared whenever a call begins. The text is copied, and
+ * the copy lives as long as the process. */
 void bridge_set_error(int32_t status, int32_t hipdnn_status, const char *text);
+
+/* The file that this library was opened from, as the loader has it, or an empty text. */
+const char *bridge_own_file(void);
 
 /* The host's functions. */
 void bridge_message(const char *text);
 /* 0 when MIOpen cannot be asked. */
 int bridge_native_time(void *handle, float *milliseconds);
 
-/* Writes a line, which has its newline, to stderr in one piece if the kernel takes it. Unlike Go's
- * files this does not end the process when nobody reads. */
+/* Writes a line, which has its newline, to stderr in one piece if the kernel takes it. */
 void bridge_write(const char *text, size_t length);
 
 /* The process's environment, NULL-terminated, or an empty one in a process with more rights than

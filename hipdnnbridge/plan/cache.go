@@ -13,6 +13,7 @@ package plan
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -45,11 +46,11 @@ const (
 	Built                // this caller built it
 )
 
-// Statistics are counts since the cache was made.
+// Statistics are counts since the cache was made. Plans that were found are the callers' to count.
 type Statistics struct {
-	Hits, Waits, Builds, Failures, Evictions uint64
-	Plans                                    int
-	Bytes                                    int64
+	Waits, Builds, Failures, Evictions uint64
+	Plans                              int
+	Bytes                              int64
 }
 
 // Entry is a plan in use. It is the caller's until Release.
@@ -86,16 +87,43 @@ func (e *Entry[P]) acquire() bool {
 	}
 }
 
-// table finds entries by the hashes of their keys. Keys of one hash are a list.
-type table[P Plan] map[uint64][]*Entry[P]
+// table finds entries by the hashes of their keys: an entry is at its hash, modulo the length, which is a
+// power of two, or at one of the places that follow, up to the first that is free. At least half are.
+type table[P Plan] []*Entry[P]
 
-func (t table[P]) find(k *Key) *Entry[P] {
-	for _, e := range t[k.hash] {
-		if e.key.equal(k) {
+func tableOf[P Plan](entries []*Entry[P]) table[P] {
+	size := 2
+	for size < 2*len(entries) {
+		size *= 2
+	}
+	t := make(table[P], size)
+	for _, e := range entries {
+		i := e.key.hash & uint64(size-1)
+		for t[i] != nil {
+			i = (i + 1) & uint64(size-1)
+		}
+		t[i] = e
+	}
+	return t
+}
+
+func (t table[P]) find(hash uint64, key []byte) *Entry[P] {
+	last := uint64(len(t) - 1)
+	for i := hash & last; ; i = (i + 1) & last {
+		if e := t[i]; e == nil || e.key.is(hash, key) {
 			return e
 		}
 	}
-	return nil
+}
+
+// entries are those of the table but one, in no order.
+func (t table[P]) entries(but *Entry[P]) (list []*Entry[P]) {
+	for _, e := range t {
+		if e != nil && e != but {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // build is a plan that is being built.
@@ -111,12 +139,11 @@ type Cache[P Plan] struct {
 	limits Limits
 	table  atomic.Pointer[table[P]]
 	clock  atomic.Uint64
-	hits   atomic.Uint64
 	closed atomic.Bool
 
 	mu       sync.Mutex
 	building map[Key]*build[P]
-	stats    Statistics // without Hits
+	stats    Statistics
 }
 
 // New returns an empty cache.
@@ -128,13 +155,24 @@ func New[P Plan](limits Limits) *Cache[P] {
 		limits.Bytes = math.MaxInt64
 	}
 	c := &Cache[P]{limits: limits, building: map[Key]*build[P]{}}
-	c.table.Store(&table[P]{})
+	c.clear()
 	return c
 }
 
+// clear takes all plans out of the table and returns it.
+func (c *Cache[P]) clear() *table[P] {
+	none := tableOf[P](nil)
+	return c.table.Swap(&none)
+}
+
 // Get returns the plan of a key, nil if there is none. It neither allocates nor locks.
-func (c *Cache[P]) Get(k *Key) *Entry[P] {
-	e := c.table.Load().find(k)
+func (c *Cache[P]) Get(k *Key) *Entry[P] { return c.get(k.hash, k.Bytes()) }
+
+// Find is Get for the key that consists of these bytes, which are read where they are.
+func (c *Cache[P]) Find(key []byte) *Entry[P] { return c.get(hashOf(key), key) }
+
+func (c *Cache[P]) get(hash uint64, key []byte) *Entry[P] {
+	e := c.table.Load().find(hash, key)
 	if e == nil || !e.acquire() {
 		return nil
 	}
@@ -143,7 +181,6 @@ func (c *Cache[P]) Get(k *Key) *Entry[P] {
 	if now := c.clock.Load(); e.used.Load() != now {
 		e.used.Store(c.clock.Add(1))
 	}
-	c.hits.Add(1)
 	return e
 }
 
@@ -225,55 +262,41 @@ func (c *Cache[P]) finish(k *Key, b *build[P], e *Entry[P], err error) {
 // insert puts an entry into a new table and returns those that had to go. It takes time in proportion
 // to the number of plans, which is nothing beside building one.
 func (c *Cache[P]) insert(e *Entry[P]) (evicted []*Entry[P]) {
-	old := *c.table.Load()
-	next := make(table[P], len(old)+1)
-	for hash, list := range old {
-		next[hash] = list
-	}
+	kept := c.table.Load().entries(nil)
 	c.stats.Plans++
 	c.stats.Bytes += e.bytes
 	for c.stats.Plans > c.limits.Plans || c.stats.Bytes > c.limits.Bytes {
-		oldest := next.oldest()
-		next.remove(oldest)
-		evicted = append(evicted, oldest)
+		oldest := 0
+		for i := range kept {
+			if kept[i].used.Load() < kept[oldest].used.Load() {
+				oldest = i
+			}
+		}
+		evicted = append(evicted, kept[oldest])
 		c.stats.Plans--
-		c.stats.Bytes -= oldest.bytes
+		c.stats.Bytes -= kept[oldest].bytes
 		c.stats.Evictions++
+		kept = slices.Delete(kept, oldest, oldest+1)
 	}
-	next.add(e)
+	next := tableOf(append(kept, e))
 	c.table.Store(&next)
 	return evicted
 }
 
-func (t table[P]) add(e *Entry[P]) {
-	list := t[e.key.hash]
-	t[e.key.hash] = append(list[:len(list):len(list)], e) // the old table's list stays as it is
-}
-
-func (t table[P]) remove(e *Entry[P]) {
-	var rest []*Entry[P]
-	for _, other := range t[e.key.hash] {
-		if other != e {
-			rest = append(rest, other)
-		}
+// Drop gives a plan up that is in use, so that the next one who asks for its key has it built again.
+func (c *Cache[P]) Drop(e *Entry[P]) {
+	c.mu.Lock()
+	there := c.table.Load().find(e.key.hash, e.key.Bytes()) == e
+	if there {
+		next := tableOf(c.table.Load().entries(e))
+		c.stats.Plans--
+		c.stats.Bytes -= e.bytes
+		c.table.Store(&next)
 	}
-	if rest == nil {
-		delete(t, e.key.hash)
-		return
+	c.mu.Unlock()
+	if there {
+		e.Release()
 	}
-	t[e.key.hash] = rest
-}
-
-func (t table[P]) oldest() *Entry[P] {
-	var oldest *Entry[P]
-	for _, list := range t {
-		for _, e := range list {
-			if oldest == nil || e.used.Load() < oldest.used.Load() {
-				oldest = e
-			}
-		}
-	}
-	return oldest
 }
 
 // Close gives up all plans: those not in use are closed before it returns, the others by their last
@@ -282,13 +305,11 @@ func (t table[P]) oldest() *Entry[P] {
 func (c *Cache[P]) Close() {
 	c.mu.Lock()
 	c.closed.Store(true)
-	old := *c.table.Swap(&table[P]{})
+	old := c.clear()
 	c.stats.Plans, c.stats.Bytes = 0, 0
 	c.mu.Unlock()
-	for _, list := range old {
-		for _, e := range list {
-			e.Release()
-		}
+	for _, e := range old.entries(nil) {
+		e.Release()
 	}
 }
 
@@ -296,7 +317,5 @@ func (c *Cache[P]) Close() {
 func (c *Cache[P]) Statistics() Statistics {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.stats
-	s.Hits = c.hits.Load()
-	return s
+	return c.stats
 }

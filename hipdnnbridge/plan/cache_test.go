@@ -76,7 +76,7 @@ func TestMissThenHit(t *testing.T) {
 	require.Same(t, f, e.Plan())
 	e.Release()
 	require.True(t, f.open())
-	require.Equal(t, plan.Statistics{Hits: 1, Builds: 1, Plans: 1, Bytes: 10}, c.Statistics())
+	require.Equal(t, plan.Statistics{Builds: 1, Plans: 1, Bytes: 10}, c.Statistics())
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
@@ -108,7 +108,33 @@ func TestBytesAreBounded(t *testing.T) {
 	huge := put(t, c, 3, 101) // is not kept, and nothing goes for it
 	require.False(t, huge.open())
 	require.True(t, large.open())
-	require.Equal(t, plan.Statistics{Hits: 1, Builds: 4, Evictions: 2, Plans: 1, Bytes: 90}, c.Statistics())
+	require.Equal(t, plan.Statistics{Builds: 4, Evictions: 2, Plans: 1, Bytes: 90}, c.Statistics())
+}
+
+// TestDrop: a plan that was dropped is built again, once, and those that were built since are let be.
+func TestDrop(t *testing.T) {
+	c := plan.New[*fake](plan.Limits{})
+	others := []*fake{put(t, c, 1, 5), put(t, c, 3, 5)}
+	f := put(t, c, 2, 10)
+	e, again := c.Find(key(2).Bytes()), c.Get(key(2))
+	require.Same(t, f, e.Plan())
+	require.Same(t, e, again)
+	c.Drop(e)
+	c.Drop(e) // by another user of it
+	require.Nil(t, c.Find(key(2).Bytes()))
+	require.True(t, f.open(), "it is in use")
+	e.Release()
+	next := put(t, c, 2, 20)
+	c.Drop(again)
+	require.True(t, use(c, 2))
+	again.Release()
+	require.False(t, f.open())
+	require.True(t, next.open())
+	for _, o := range others {
+		require.True(t, o.open())
+		require.True(t, use(c, o.name))
+	}
+	require.Equal(t, plan.Statistics{Builds: 4, Plans: 3, Bytes: 30}, c.Statistics())
 }
 
 func TestPlanInUseIsClosedByItsLastUser(t *testing.T) {

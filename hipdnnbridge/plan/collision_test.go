@@ -45,10 +45,10 @@ func TestPlanThatWentIsNotFoundAgain(t *testing.T) {
 	}
 	put(0)
 	before := c.table.Load()
-	found := before.find(&keys[0])
+	found := before.find(keys[0].hash, keys[0].Bytes())
 	require.True(t, found.acquire(), "the control: it is there")
 	found.Release()
 	put(1)
-	require.Same(t, found, before.find(&keys[0]), "tables that were read are not changed")
+	require.Same(t, found, before.find(keys[0].hash, keys[0].Bytes()), "tables that were read are not changed")
 	require.False(t, found.acquire())
 }

@@ -39,13 +39,16 @@ func (k *Key) Set(parts ...[]byte) error {
 		clear(k.bytes[used:k.used])
 	}
 	k.used = used
-	k.hash = xxhash.Sum64(k.bytes[:used])
+	k.hash = hashOf(k.bytes[:used])
 	return nil
 }
 
 // Bytes returns the key's bytes, which are not to be changed.
 func (k *Key) Bytes() []byte { return k.bytes[:k.used] }
 
-func (k *Key) equal(other *Key) bool {
-	return k.hash == other.hash && bytes.Equal(k.Bytes(), other.Bytes())
+func hashOf(key []byte) uint64 { return xxhash.Sum64(key) }
+
+// is reports whether a key has these bytes, whose hash is given.
+func (k *Key) is(hash uint64, key []byte) bool {
+	return k.hash == hash && bytes.Equal(k.Bytes(), key)
 }

@@ -31,6 +31,10 @@ func (r *Router) ObserveDevice(e Entry, d time.Duration) {
 // Plans are the plan cache's numbers for the report, summed over all handles.
 type Plans struct {
 	Hits, Waits, Builds, Failures, Evictions uint64
+	// Engine is the name of the engine that was preferred, "" for none; Others are the plans among
+	// Builds that another one serves since it could not.
+	Engine string
+	Others uint64
 }
 
 // Report is what happened so far, for people: for each entry point what was forwarded, what MIOpen
@@ -63,6 +67,9 @@ func (r *Router) Report(plans Plans) string {
 	}
 	fmt.Fprintf(&b, "plans: %d hits, %d builds, %d waits for another's build, %d failures, %d evictions\n",
 		plans.Hits, plans.Builds, plans.Waits, plans.Failures, plans.Evictions)
+	if plans.Engine != "" {
+		fmt.Fprintf(&b, "engines: %d plans by %s, %d by others where it could not\n", plans.Builds-plans.Others, plans.Engine, plans.Others)
+	}
 	return b.String()
 }
 

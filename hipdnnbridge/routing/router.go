@@ -80,9 +80,6 @@ func New(settings *Settings) *Router {
 	return r
 }
 
-// Settings returns what New was given.
-func (r *Router) Settings() *Settings { return r.settings }
-
 func (s *Settings) decide(e Entry, available bool) Decision {
 	switch {
 	case !s.Forwarding:
@@ -152,8 +149,11 @@ const (
 	ByFailure = Cause(routeReasons)
 	// ByCapture: the stream is being captured, and serving the call would have needed memory.
 	ByCapture = Cause(routeReasons) + 1
+	// ByForeignHandle: the handle is not the application's. Engines of hipDNN that run on MIOpen make
+	// handles of their own, whose calls must not come back to hipDNN, whatever the policy.
+	ByForeignHandle = Cause(routeReasons) + 2
 	// ByDecline is the first cause that is a decline; use CauseOf.
-	firstDecline = Cause(routeReasons) + 2
+	firstDecline = Cause(routeReasons) + 3
 	causes       = firstDecline + Cause(translate.Reasons)
 )
 
@@ -174,6 +174,8 @@ func (c Cause) String() string {
 		return "hipdnn-failed"
 	case c == ByCapture:
 		return "capturing-needs-workspace"
+	case c == ByForeignHandle:
+		return "foreign-handle"
 	case c < causes:
 		return "declined:" + translate.Reason(c-firstDecline).String()
 	}

@@ -16,8 +16,12 @@ const (
 	VarMemInfo    = "MIOPEN_HIPDNN_FORWARDING_MEMINFO"
 	VarReport     = "MIOPEN_HIPDNN_FORWARDING_REPORT"
 	VarEager      = "MIOPEN_HIPDNN_FORWARDING_EAGER"
+	VarEngine     = "MIOPEN_HIPDNN_ENGINE"
 	VarLogLevel   = "MIOPEN_LOG_LEVEL"
 )
+
+// AnyEngine is what Settings.Engine is for hipDNN's own order of engines.
+const AnyEngine = "any"
 
 // Policy is what becomes of a call that hipDNN was to serve and could not before anything was
 // enqueued.
@@ -58,6 +62,9 @@ type Settings struct {
 	Timing   bool
 	MemInfo  bool
 	Eager    bool // pair a hipDNN handle with every MIOpen handle at once
+	// Engine is the name of the engine that is tried before hipDNN's others, AnyEngine for none, "" for
+	// the one of the plugin that comes with the bridge.
+	Engine   string
 	Report   ReportTo
 	LogLevel uint64
 
@@ -95,6 +102,9 @@ func Parse(environ []string) *Settings {
 	s.Timing = p.toggle(VarTiming, false)
 	s.MemInfo = p.toggle(VarMemInfo, false)
 	s.Eager = p.toggle(VarEager, false)
+	if s.Engine = p.values[VarEngine]; strings.EqualFold(s.Engine, AnyEngine) {
+		s.Engine = AnyEngine
+	}
 	p.disabled()
 	p.policy()
 	p.report()

@@ -131,3 +131,13 @@ func TestLogLevels(t *testing.T) {
 		require.Empty(t, s.Warnings)
 	}
 }
+
+// TestEngine: the name is an engine's, but for one word.
+func TestEngine(t *testing.T) {
+	require.Empty(t, parse().Engine)
+	require.Equal(t, routing.AnyEngine, parse("MIOPEN_HIPDNN_ENGINE=ANY").Engine)
+	require.Equal(t, "MIOPEN_ENGINE", parse("MIOPEN_HIPDNN_ENGINE=MIOPEN_ENGINE").Engine)
+	r := routing.New(parse())
+	require.NotContains(t, r.Report(routing.Plans{Builds: 3}), "engines:")
+	require.Contains(t, r.Report(routing.Plans{Builds: 3, Engine: "E", Others: 1}), "engines: 2 plans by E, 1 by others where it could not\n")
+}

@@ -64,6 +64,9 @@ native create with stream 0x60
 native destroy
 `
 
+// nativeSession for a process that was to forward and could not.
+var countedSession = strings.Replace(nativeSession, "statistics 0: 0 0 0", "statistics 0: 0 1 0", 1)
+
 // TestNotForwarded: without the switch, and with it where nothing can be forwarded, MIOpen serves every call.
 func TestNotForwarded(t *testing.T) {
 	p := forwardingPair(t, true)
@@ -72,24 +75,42 @@ func TestNotForwarded(t *testing.T) {
 	require.Empty(t, o.stderr)
 
 	o = p.run(t, []string{forwarding + "1", "BRIDGE_REFUSES=1"}, "session")
-	require.Equal(t, "bridge opened by /libMIOpen.so.1 with /libMIOpen_private.so.1\n", strings.Replace(o.stdout, strings.TrimPrefix(nativeSession, "native create\n"), "", 1)[len("native create\n"):])
+	require.Equal(t, "bridge opened by /libMIOpen.so.1 with /libMIOpen_private.so.1\n", strings.Replace(o.stdout, strings.TrimPrefix(countedSession, "native create\n"), "", 1)[len("native create\n"):])
 	require.Equal(t, []string{forwardingOn, prefix + "hello", notPossible + "the forwarding library cannot serve this process; MIOpen serves every call"}, o.lines())
 
 	p = forwardingPair(t, false)
 	o = p.run(t, []string{forwarding + "1"}, "session")
-	require.Equal(t, nativeSession, o.stdout)
+	require.Equal(t, countedSession, o.stdout)
 	require.Len(t, o.lines(), 2)
 	require.Equal(t, forwardingOn, o.lines()[0])
 	require.Contains(t, o.lines()[1], notPossible+"the forwarding library does not load: libmiopen_hipdnn.so.1: cannot open")
 	require.Contains(t, o.lines()[1], "MIOpen serves every call")
 	o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=Strict"}, "session")
-	require.Equal(t, strings.Replace(nativeSession, "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7", "status 5", 1), o.stdout)
+	refused := strings.NewReplacer("native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7", "status 5",
+		"native text of 7 error 0", "native text of 7 error 1", "statistics 0: 0 0 0", "statistics 0: 0 0 1").Replace(nativeSession)
+	require.Equal(t, refused, o.stdout)
 	require.Contains(t, o.lines()[1], "calls that are to be forwarded fail")
+	o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=strict"}, "error")
+	require.Contains(t, o.stdout, "status 5 error 1 text [hipDNN-forwarded] miopenConvolutionForward: the forwarding library cannot be used")
+
+	// What keeps convolutions with MIOpen does so without the library too, and what does not, does not.
+	for variable, kept := range map[string]bool{
+		"MIOPEN_HIPDNN_FORWARDING_CONV=Off": true, "MIOPEN_HIPDNN_FORWARDING_CONV=0": true, "MIOPEN_HIPDNN_FORWARDING_CONV=1": false,
+		"MIOPEN_DISABLE_HIPDNN_FOR=*": true, "MIOPEN_DISABLE_HIPDNN_FOR=miopenCreate, miopenConvolutionForward ,x": true,
+		"MIOPEN_DISABLE_HIPDNN_FOR=miopenConvolutionForwardBias": false, "MIOPEN_DISABLE_HIPDNN_FOR=miopenConvolution": false, "MIOPEN_DISABLE_HIPDNN_FOR=,": false,
+	} {
+		o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=strict", variable}, "session")
+		if kept {
+			require.Equal(t, countedSession, o.stdout, variable)
+		} else {
+			require.Equal(t, refused, o.stdout, variable)
+		}
+	}
 
 	exportstest.Compile(t, "-shared", "-fPIC", "-x", "c", "-o", filepath.Join(p.dir, "libmiopen_hipdnn.so.1"),
 		exportstest.Write(t, filepath.Join(t.TempDir(), "o.c"), "int other;\n"))
 	o = p.run(t, []string{forwarding + "1"}, "session")
-	require.Equal(t, nativeSession, o.stdout)
+	require.Equal(t, countedSession, o.stdout)
 	require.Contains(t, o.stderr, "libmiopen_hipdnn.so.1 is not of this shim")
 
 	p = forwardingPair(t, true, "-DWITHOUT_SPATIAL_DIM", "-Wl,--unresolved-symbols=ignore-all")
@@ -100,11 +121,11 @@ func TestNotForwarded(t *testing.T) {
 
 func TestForwarded(t *testing.T) {
 	p := forwardingPair(t, true)
-	const snapshot = `bridge convolution alpha 1 1 beta 2 1 0x10 0x20 0x30 workspace 0x40 50 algorithm 1
+	const snapshot = `bridge convolution alpha 1 1 beta 2 1 0x10 0x20 0x30 workspace 0x40 50
 bridge x type 1 rank 4 vectorised 0 cast -1: 2/60 3/20 4/5 5/1 0/0 0/0 0/0
 bridge w type 1 rank 4 vectorised 0 cast -1: 6/6 3/2 1/2 2/1 0/0 0/0 0/0
 bridge y type 0 rank 4 vectorised 0 cast -1: 2/96 6/1 4/24 4/6 0/0 0/0 0/0
-bridge mode 1 groups 7 spatial 2 attributes 8 9 10: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0
+bridge mode 1 groups 7 spatial 2 attributes -1 9 -1: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0
 `
 	session := func(convolution string) string {
 		return `native create
@@ -133,7 +154,7 @@ bridge finished
 	o = p.run(t, []string{forwarding + "1", "BRIDGE_STATUS=5"}, "session")
 	require.Equal(t, session("status 5\n"), o.stdout)
 	o = p.run(t, []string{forwarding + "1", "BRIDGE_NATIVE=1"}, "session")
-	require.Equal(t, session("native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nbridge told of native status 1 7\nstatus 7\n"), o.stdout)
+	require.Equal(t, session("native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nbridge told of a native call 1\nstatus 7\n"), o.stdout)
 
 	// A trace sees each call once, whoever serves it.
 	o = p.run(t, []string{forwarding + "1", traceStderr}, "session")
@@ -152,8 +173,8 @@ func TestForwardedLimits(t *testing.T) {
 		"bridge x type 6 rank 4 vectorised 0 cast -1: 2/60 ",
 		"bridge x type 1 rank 4 vectorised 1 cast -1: 2/60 ",
 		"bridge w type 0 rank 0 vectorised 0 cast -1: 0/0 0/0 0/0 0/0 0/0 0/0 0/0\n",
-		"bridge mode 0 groups 0 spatial 6 attributes 8 9 10: 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0\n",
-		"native convolution (nil) (nil) (nil) algorithm 1 workspace (nil) 0\nbridge told of native status 1 7\nnull 7\n",
+		"bridge mode 0 groups 0 spatial 6 attributes -1 9 -1: 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0\n",
+		"native convolution (nil) (nil) (nil) algorithm 1 workspace (nil) 0\nbridge told of a native call 1\nnull 7\n",
 	} {
 		require.Contains(t, o.stdout, want)
 	}
@@ -166,6 +187,39 @@ func TestForwardedReentry(t *testing.T) {
 	require.Equal(t, 2, strings.Count(o.stdout, "bridge created"), "the application's two handles")
 }
 
+// TestForwardedAttributes: those that say something of the types are read.
+func TestForwardedAttributes(t *testing.T) {
+	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "attributes")
+	for _, want := range []string{
+		"bridge mode 1 groups 7 spatial 2 attributes 8 9 -1: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0\n",    // half
+		"bridge mode 1 groups 7 spatial 2 attributes -1 9 10: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0\n",   // 8 bits
+		"bridge mode 1 groups 7 spatial 2 attributes -1 9 -1: 1/3/5 2/4/6 0/0/0 0/0/0 0/0/0\n",   // of another rank than the convolution
+		"bridge mode 1 groups 7 spatial 3 attributes -1 9 -1: 1/3/5 2/4/6 7/8/9 0/0/0 0/0/0\n",   // the same
+		"bridge mode 0 groups 0 spatial 0 attributes -1 9 -1: 0/0/0 0/0/0 0/0/0 0/0/0 0/0/0\n"} { // one that cannot be read
+		require.Contains(t, o.stdout, want)
+	}
+}
+
+// TestForwardedPipe: a library that takes SIGPIPE for itself, as Go's run time does, does not keep it; a host's handler it does, and calls it.
+func TestForwardedPipe(t *testing.T) {
+	p := forwardingPair(t, true)
+	o := p.run(t, []string{forwarding + "1", "BRIDGE_TAKES_SIGPIPE=1"}, "pipe")
+	require.Contains(t, o.stdout, "sigpipe default\n")
+	o = p.run(t, []string{forwarding + "1", "BRIDGE_TAKES_SIGPIPE=1", "HOST_HANDLES_SIGPIPE=1"}, "pipe")
+	require.Contains(t, o.stdout, "sigpipe another's\n")
+}
+
+// TestForwardedLoader: a thread that calls MIOpen with the loader's lock held, while another one opens the forwarding library, does not
+// wait for ever.
+func TestForwardedLoader(t *testing.T) {
+	p := forwardingPair(t, true)
+	constructor := filepath.Join(t.TempDir(), "constructor.so")
+	exportstest.Compile(t, "-shared", "-fPIC", "-o", constructor, source(t, "constructor.c"), "-I", filepath.Dir(source(t, "hooked.h")))
+	o := p.run(t, []string{forwarding + "1", "CONSTRUCTOR=" + constructor}, "loader")
+	require.Contains(t, o.stdout, "both are done\n")
+	require.Contains(t, o.stdout, "bridge opened")
+}
+
 // TestForwardedFork: a child of fork never enters the forwarding library.
 func TestForwardedFork(t *testing.T) {
 	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "fork")
@@ -174,6 +228,13 @@ func TestForwardedFork(t *testing.T) {
 	require.Equal(t, "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7\n", child)
 	require.Contains(t, parent, "bridge convolution")
 	require.Equal(t, 1, strings.Count(o.stdout, "bridge finished"))
+
+	// Nor a child of a process in which hipDNN's plugin loaded it.
+	for _, policy := range []string{"fallback", "strict"} {
+		o = forwardingPair(t, true).run(t, []string{forwarding + "1", "BRIDGE_FORKED=1", "MIOPEN_HIPDNN_FORWARDING_POLICY=" + policy}, "session")
+		require.Equal(t, nativeSession, o.stdout)
+		require.Equal(t, []string{forwardingOn}, o.lines())
+	}
 }
 
 // TestForwardedThreads: threads whose first calls come at once open one library.

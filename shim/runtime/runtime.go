@@ -41,6 +41,7 @@ var Imports = []Import{
 	{"dlerror", "GLIBC_2.2.5"},
 	{"dlopen", "GLIBC_2.2.5"},
 	{"dlsym", "GLIBC_2.2.5"},
+	{"memcmp", "GLIBC_2.2.5"},
 	{"memcpy", "GLIBC_2.14"},
 	{"memmove", "GLIBC_2.2.5"},
 	{"memset", "GLIBC_2.2.5"},

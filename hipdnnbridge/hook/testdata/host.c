@@ -4,12 +4,15 @@
  *
  *   create H [STREAM]      destroy H       stream H STREAM     profiling H 0|1
  *   newstream H            makes a stream and sets it; conv H capture=1 captures it meanwhile
+ *   device N               the thread's device from now on; prints what it was
  *   native H MS            MIOpen's own kernel time from now on
  *   time H                 prints what miopenGetKernelTime would give
  *   conv H [NAME=VALUE..]  a convolution of floats, checked against a plain one
- *   served H STATUS        text STATUS     stats               finish
- *   threads T CALLS SHAPES own|shared      T threads with CALLS calls each, of SHAPES shapes in
- * turn churn N                N handles, one after the other, with a convolution each bench N N
+ *   served H               text STATUS     stats               finish
+ *   texts N                N threads, one after the other, whose call fails; their texts afterwards
+ *   misuse                 what sanitizers are to find: a data race, and a byte too many
+ *   threads T CALLS SHAPES own|shared [STREAM]   T threads with CALLS calls each, of SHAPES shapes
+ * in turn churn N                N handles, one after the other, with a convolution each bench N N
  * calls of one shape, prints nanoseconds per call, and of the calls of the backend that each makes
  * (with the backend of testdata/backend.c)
  */
@@ -38,6 +41,9 @@ static int (*hip_malloc)(void **, size_t);
 static int (*hip_free)(void *);
 static int (*hip_synchronize)(void);
 static int (*hip_stream_create)(void **);
+static int (*hip_set_device)(int);
+static int (*hip_get_device)(int *);
+static int (*hip_exchange_mode)(int *);
 static int (*hip_begin_capture)(void *, int);
 static int (*hip_end_capture)(void *, void **);
 
@@ -65,27 +71,40 @@ static float native_time(void *handle) {
   return native_times[(char *)handle - handles];
 }
 
+/* The host's own calls leave captures alone. */
+static int exchange_mode(int mode) {
+  if (hip_exchange_mode)
+    hip_exchange_mode(&mode);
+  return mode;
+}
+
 static void *allocate(size_t size) {
   void *memory = NULL;
+  int before = exchange_mode(2);
   if (hip_malloc) {
     if (hip_malloc(&memory, size))
       fail("hipMalloc");
   } else {
     memory = aligned_alloc(256, (size + 255) / 256 * 256);
   }
+  exchange_mode(before);
   return memory;
 }
 
 static void release(void *memory) {
+  int before = exchange_mode(2);
   if (hip_free)
     hip_free(memory);
   else
     free(memory);
+  exchange_mode(before);
 }
 
 static void synchronize(void) {
+  int before = exchange_mode(2);
   if (hip_synchronize && hip_synchronize())
     fail("hipDeviceSynchronize");
+  exchange_mode(before);
 }
 
 struct shape {
@@ -100,9 +119,9 @@ static int output(const struct shape *s, int length) {
 static void describe(struct miopen_bridge_tensor *t, int n, int c, int h, int w, bool nhwc) {
   t->type = 1;
   t->rank = 4;
-  int64_t dims[] = {n, c, h, w};
-  int64_t nchw[] = {(int64_t)c * h * w, (int64_t)h * w, w, 1};
-  int64_t last[] = {(int64_t)h * w * c, 1, (int64_t)w * c, c};
+  int32_t dims[] = {n, c, h, w};
+  int32_t nchw[] = {c * h * w, h * w, w, 1};
+  int32_t last[] = {h * w * c, 1, w * c, c};
   memcpy(t->dims, dims, sizeof dims);
   memcpy(t->strides, nhwc ? last : nchw, sizeof nchw);
   t->cast = -1;
@@ -126,7 +145,7 @@ static struct miopen_bridge_convolution problem_of(const struct shape *s) {
 }
 
 static size_t count(const struct miopen_bridge_tensor *t) {
-  return (size_t)(t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3]);
+  return (size_t)t->dims[0] * (size_t)t->dims[1] * (size_t)t->dims[2] * (size_t)t->dims[3];
 }
 
 static size_t at(const struct miopen_bridge_tensor *t, int64_t n, int64_t c, int64_t h, int64_t w) {
@@ -206,7 +225,7 @@ static void convolve(char *handle, char **words) {
   p.x.cast = number(words, "cast", -1);
   p.x.rank = number(words, "rank", p.x.rank);
   p.y.type = number(words, "ytype", 1);
-  p.y.dims[2] = number(words, "yh", (int)p.y.dims[2]);
+  p.y.dims[2] = number(words, "yh", p.y.dims[2]);
   p.groups = number(words, "descriptorgroups", p.groups);
   size_t xs = count(&p.x), ws = count(&p.w), ys = count(&p.y);
   float *x = allocate(xs * sizeof *x), *w = allocate(ws * sizeof *w), *y = allocate(ys * sizeof *y);
@@ -238,7 +257,7 @@ static void convolve(char *handle, char **words) {
   if (stream && hip_end_capture(stream, &graph))
     fail("hipStreamEndCapture");
   if (answer.route == MIOPEN_BRIDGE_NATIVE && number(words, "serve", 1))
-    CHECKED(bridge.served_natively(handle, 0));
+    CHECKED(bridge.served_natively(handle));
   synchronize();
   static const char *const routes[] = {"native", "done"}, *const results[] = {"right", "untouched",
                                                                               "wrong"};
@@ -282,13 +301,13 @@ static void *work(void *argument) {
   return NULL;
 }
 
-static void threads(int n, int calls, int shapes, bool shared) {
+static void threads(int n, int calls, int shapes, bool shared, void *stream) {
   struct work *all = calloc((size_t)n, sizeof *all);
   pthread_t *ids = calloc((size_t)n, sizeof *ids);
   for (int i = 0; i < n; i++) {
     all[i] = (struct work){i, calls, shapes, &handles[shared ? 1000 : 1000 + i], 0, 0};
     if (!shared || !i)
-      CHECKED(bridge.handle_created(all[i].handle, NULL));
+      CHECKED(bridge.handle_created(all[i].handle, stream));
   }
   pthread_barrier_init(&barrier, NULL, (unsigned)n + 1);
   for (int i = 0; i < n; i++)
@@ -309,6 +328,61 @@ static void threads(int n, int calls, int shapes, bool shared) {
       CHECKED(bridge.handle_destroyed(all[i].handle));
   free(all);
   free(ids);
+}
+
+struct failing {
+  const char *text;
+  char copy[512];
+};
+
+static void *fail_once(void *argument) {
+  struct failing *f = argument;
+  struct shape s = {1, 2, 6, 6, 2, 3, 1, 1, 1, 1, false};
+  struct miopen_bridge_convolution p = problem_of(&s);
+  static _Alignas(256) float x[256], w[256], y[256];
+  struct miopen_bridge_call call = {
+      .handle = &handles[3000], .alpha = 1, .alpha_set = 1, .beta_set = 1, .x = x, .w = w, .y = y};
+  struct miopen_bridge_answer answer = {-1, -1};
+  bridge.convolution_forward(&call, &p, &answer);
+  f->text = bridge.error_text(answer.status, "NATIVE");
+  snprintf(f->copy, sizeof f->copy, "%s", f->text);
+  return NULL;
+}
+
+static void texts(int n) {
+  struct failing *all = calloc((size_t)n, sizeof *all);
+  bridge.handle_created(&handles[3000], NULL);
+  int kept = 0;
+  for (int i = 0; i < n; i++) {
+    pthread_t id;
+    if (pthread_create(&id, NULL, fail_once, &all[i]))
+      fail("pthread_create");
+    pthread_join(id, NULL);
+  }
+  for (int i = 0; i < n; i++)
+    kept += strstr(all[i].copy, "[hipDNN-forwarded]") && !strcmp(all[i].copy, all[i].text);
+  printf("texts kept=%d\n", kept);
+  bridge.handle_destroyed(&handles[3000]);
+  free(all);
+}
+
+static void *misuse(void *counter) {
+  for (int i = 0; i < 100000; i++)
+    (*(volatile int *)counter)++;
+  return NULL;
+}
+
+static void misuses(void) {
+  pthread_t ids[2];
+  volatile size_t size = 4;
+  char *block = calloc(1, size);
+  for (int i = 0; i < 2; i++)
+    if (pthread_create(&ids[i], NULL, misuse, block))
+      fail("pthread_create");
+  for (int i = 0; i < 2; i++)
+    pthread_join(ids[i], NULL);
+  printf("read %d\n", ((volatile char *)block)[size]);
+  free(block);
 }
 
 /* The backend calls of an execution, by themselves. */
@@ -387,6 +461,11 @@ static void run(char *line) {
     if (hip_stream_create(&streams[first]))
       fail("hipStreamCreate");
     CHECKED(bridge.stream_set(handle, streams[first]));
+  } else if (!strcmp(command, "device")) {
+    int before = -1;
+    hip_get_device(&before);
+    printf("device %d\n", before);
+    hip_set_device(first);
   } else if (!strcmp(command, "profiling")) {
     CHECKED(bridge.profiling_set(handle, atoi(words[2])));
   } else if (!strcmp(command, "native")) {
@@ -398,7 +477,7 @@ static void run(char *line) {
   } else if (!strcmp(command, "conv")) {
     convolve(handle, words + 2);
   } else if (!strcmp(command, "served")) {
-    CHECKED(bridge.served_natively(handle, atoi(words[2])));
+    CHECKED(bridge.served_natively(handle));
   } else if (!strcmp(command, "text")) {
     const char *text = NULL;
     CHECKED(text = bridge.error_text(first, "NATIVE"));
@@ -411,7 +490,12 @@ static void run(char *line) {
            (unsigned long long)s.failed, (unsigned long long)s.plan_hits,
            (unsigned long long)s.plan_builds);
   } else if (!strcmp(command, "threads")) {
-    threads(first, atoi(words[2]), atoi(words[3]), !strcmp(words[4], "shared"));
+    threads(first, atoi(words[2]), atoi(words[3]), !strcmp(words[4], "shared"),
+            words[5] ? (void *)(uintptr_t)strtoull(words[5], NULL, 0) : NULL);
+  } else if (!strcmp(command, "misuse")) {
+    misuses();
+  } else if (!strcmp(command, "texts")) {
+    texts(first);
   } else if (!strcmp(command, "churn")) {
     for (int i = 0; i < first; i++) {
       char *none[] = {NULL};
@@ -439,6 +523,9 @@ int main(int argc, char **argv) {
   hip_free = dlsym(private, "hipFree");
   hip_synchronize = dlsym(private, "hipDeviceSynchronize");
   hip_stream_create = dlsym(private, "hipStreamCreate");
+  hip_set_device = dlsym(private, "hipSetDevice");
+  hip_get_device = dlsym(private, "hipGetDevice");
+  hip_exchange_mode = dlsym(private, "hipThreadExchangeStreamCaptureMode");
   hip_begin_capture = dlsym(private, "hipStreamBeginCapture");
   hip_end_capture = dlsym(private, "hipStreamEndCapture");
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);

@@ -19,9 +19,10 @@
 extern "C" {
 #endif
 
-#define MIOPEN_BRIDGE_VERSION 1
+#define MIOPEN_BRIDGE_VERSION 2
 #define MIOPEN_BRIDGE_LIBRARY "libmiopen_hipdnn.so.1"
 #define MIOPEN_BRIDGE_OPEN "miopen_bridge_open"
+#define MIOPEN_BRIDGE_FORKED "miopen_hipdnn_forked"
 
 #define MIOPEN_BRIDGE_MAX_SPATIAL 5
 #define MIOPEN_BRIDGE_MAX_RANK (MIOPEN_BRIDGE_MAX_SPATIAL + 2)
@@ -34,8 +35,8 @@ extern "C" {
 struct miopen_bridge_tensor {
   int32_t type; /* miopenDataType_t */
   int32_t rank; /* 0: could not be read; more than MIOPEN_BRIDGE_MAX_RANK: the arrays are empty */
-  int64_t dims[MIOPEN_BRIDGE_MAX_RANK];
-  int64_t strides[MIOPEN_BRIDGE_MAX_RANK];
+  int32_t dims[MIOPEN_BRIDGE_MAX_RANK]; /* MIOpen's API has no larger ones */
+  int32_t strides[MIOPEN_BRIDGE_MAX_RANK];
   int32_t cast;       /* miopenDataType_t of the cast, -1: none or not known to this MIOpen */
   int32_t vectorised; /* 1: elements are vectors of channels, dims and strides do not tell all */
 };
@@ -49,10 +50,12 @@ struct miopen_bridge_convolution {
   int32_t pads[MIOPEN_BRIDGE_MAX_SPATIAL];
   int32_t strides[MIOPEN_BRIDGE_MAX_SPATIAL];
   int32_t dilations[MIOPEN_BRIDGE_MAX_SPATIAL];
-  int32_t fp16_alternative; /* MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, -1: cannot be read */
-  int32_t deterministic;    /* MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, -1: cannot be read */
-  int32_t fp8_rounding;     /* MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE, -1: cannot be read */
-  int32_t reserved;
+  /* Attributes, -1 for one that cannot be read: MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC;
+   * _FP16_ALT_IMPL, read where x is half, and _FP8_ROUNDING_MODE, where it has 8 bits of floating
+   * point: they say nothing otherwise, and are -1. */
+  int32_t fp16_alternative;
+  int32_t deterministic;
+  int32_t fp8_rounding;
 };
 
 /* The rest of a call of miopenConvolutionForward. Device pointers are on the handle's device. */
@@ -64,8 +67,6 @@ struct miopen_bridge_call {
   void *y;
   void *workspace;
   uint64_t workspace_bytes;
-  int32_t algorithm; /* miopenConvFwdAlgorithm_t */
-  int32_t reserved;
 };
 
 /* Where a call goes. */
@@ -100,17 +101,19 @@ struct miopen_bridge_table {
   /* After miopenEnableProfiling. */
   void (*profiling_set)(void *handle, int32_t enabled);
   /* Milliseconds that the last forwarded call took on the device if it is later than what native,
-   * the value MIOpen has for the handle, is of; else native. */
+   * the value MIOpen has for the handle, is of; else native. That MIOpen served something since
+   * shows in a value that is another one: of two native operations of equal duration, one before
+   * and one after the forwarded call, the second is not noticed unless its function is hooked. */
   float (*kernel_time)(void *handle, float native);
 
   void (*convolution_forward)(const struct miopen_bridge_call *call,
                               const struct miopen_bridge_convolution *problem,
                               struct miopen_bridge_answer *answer);
-  /* MIOpen served a call after MIOPEN_BRIDGE_NATIVE and returned this status. */
-  void (*served_natively)(void *handle, int32_t status);
+  /* MIOpen served a call after MIOPEN_BRIDGE_NATIVE. */
+  void (*served_natively)(void *handle);
 
   /* The text for a status: with the message of this thread's last forwarded call when that failed
-   * with this status, else native. Valid until the thread's next call of a hooked function. */
+   * with this status, else native. Valid until the process ends, as MIOpen's own are. */
   const char *(*error_text)(int32_t status, const char *native);
   /* hipdnnStatus_t of this thread's last forwarded call, 0 when it succeeded or there was none. */
   int32_t (*last_error)(void);
@@ -136,6 +139,10 @@ struct miopen_bridge_host {
 /* Fills the table, which is valid until the process ends, as the host is. Returns 0, or something
  * else when the two do not fit or nothing can be forwarded here, having said why. Called once. */
 int miopen_bridge_open(const struct miopen_bridge_host *host, struct miopen_bridge_table *table);
+
+/* Whether this process is a child of the one that loaded the library, which need not have been the
+ * wrapper: hipDNN's plugin has its other half there. Nothing else may be called then. */
+int miopen_hipdnn_forked(void);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static const char *known_name(enum known function) {
 /* Index of each known function plus one, 0 for one that this MIOpen does not have. */
 static uint32_t known_index[KNOWN];
 
-static const void *implementation(enum known function) {
+__attribute__((always_inline)) static inline const void *implementation(enum known function) {
   uint32_t index = known_index[function];
   return index ? miopen_shim_slots[index - 1] : NULL;
 }
@@ -101,9 +102,14 @@ static struct miopen_bridge_table bridge;
 #define BRIDGE_OPEN 1
 #define BRIDGE_ABSENT 2
 static uint32_t bridge_state;
-/* Set when the forwarding library is absent and MIOPEN_HIPDNN_FORWARDING_POLICY says that MIOpen is
- * not to stand in. */
+/* What becomes of convolutions while the forwarding library is absent: MIOpen serves them, unless
+ * MIOPEN_HIPDNN_FORWARDING_POLICY is strict and nothing keeps them with MIOpen. */
 static bool strict;
+/* Convolutions without the forwarding library. */
+static uint64_t served, refused;
+/* This thread's last convolution was refused. */
+static __thread bool last_refused __attribute__((tls_model("initial-exec")));
+enum { hipdnn_not_initialized = 1 }; /* hipdnnStatus_t */
 /* This thread is in the forwarding library. An engine of hipDNN that is linked against this
  * libMIOpen calls it from there, and is to get MIOpen. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
@@ -147,6 +153,33 @@ static float native_kernel_time(void *handle) {
   return IMPL(miopenGetKernelTime)(handle, &milliseconds) == 0 ? milliseconds : 0;
 }
 
+/* Whether the environment has convolutions stay with MIOpen. The forwarding library would know more
+ * reasons. */
+static bool kept_native(void) {
+  static const char *const off[] = {"disable", "disabled", "0", "no", "off", "false"};
+  const char *value = secure_getenv("MIOPEN_HIPDNN_FORWARDING_CONV");
+  for (unsigned i = 0; value && i < sizeof off / sizeof *off; i++)
+    if (shim_equal_ignoring_case(value, off[i]))
+      return true;
+  static const char name[] = "miopenConvolutionForward";
+  value = secure_getenv("MIOPEN_DISABLE_HIPDNN_FOR");
+  while (value && *value) {
+    while (*value == ' ' || *value == '\t' || *value == ',')
+      value++;
+    const char *end = value;
+    while (*end && *end != ',')
+      end++;
+    size_t length = (size_t)(end - value);
+    while (length && (value[length - 1] == ' ' || value[length - 1] == '\t'))
+      length--;
+    if ((length == 1 && *value == '*') ||
+        (length == sizeof name - 1 && !memcmp(value, name, length)))
+      return true;
+    value = end;
+  }
+  return false;
+}
+
 /* Says what stands in the way, once. */
 static void bridge_absent(const char *why, const char *detail) {
   char space[2048];
@@ -159,10 +192,27 @@ static void bridge_absent(const char *why, const char *detail) {
     shim_append(&line, detail);
   }
   const char *policy = secure_getenv("MIOPEN_HIPDNN_FORWARDING_POLICY");
-  strict = policy && shim_equal_ignoring_case(policy, "strict");
+  strict = policy && shim_equal_ignoring_case(policy, "strict") && !kept_native();
   shim_append(&line,
               strict ? "; calls that are to be forwarded fail" : "; MIOpen serves every call");
   shim_write_line(&line);
+}
+
+/* The kernel's structure for SIGPIPE. */
+struct disposition {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)(void);
+  shim_signals mask;
+};
+
+/* Go's run time takes SIGPIPE when it starts. Its handler ends the process as the default does
+ * where it comes in a thread that is not in Go, and makes nothing of it elsewhere, such as in an
+ * engine. With its own back, the process is what it was. A handler of the host's is called by Go's.
+ */
+static void put_sigpipe_back(const struct disposition *before) {
+  if (before->handler == SIG_DFL || before->handler == SIG_IGN)
+    SHIM_SYSCALL4(SYS_rt_sigaction, SIGPIPE, before, NULL, sizeof before->mask);
 }
 
 /* Finds, opens and asks. Returns the state that is reached. */
@@ -173,6 +223,8 @@ static uint32_t bridge_load(void) {
   }
   /* Before the library has threads, which a child would not have. */
   __register_atfork(NULL, NULL, after_fork_in_child, NULL);
+  struct disposition sigpipe = {0};
+  SHIM_SYSCALL4(SYS_rt_sigaction, SIGPIPE, NULL, &sigpipe, sizeof sigpipe.mask);
   /* By name: beside the wrapper, which is its RUNPATH, unless LD_LIBRARY_PATH says otherwise. */
   void *library = dlopen(MIOPEN_BRIDGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -182,8 +234,13 @@ static uint32_t bridge_load(void) {
   int (*open)(const struct miopen_bridge_host *, struct miopen_bridge_table *) =
       (int (*)(const struct miopen_bridge_host *, struct miopen_bridge_table *))dlsym(
           library, MIOPEN_BRIDGE_OPEN);
-  if (!open) {
+  int (*forked)(void) = open ? (int (*)(void))dlsym(library, MIOPEN_BRIDGE_FORKED) : NULL;
+  if (!forked) {
     bridge_absent(MIOPEN_BRIDGE_LIBRARY " is not of this shim", dlerror());
+    return BRIDGE_ABSENT;
+  }
+  if (forked()) { /* hipDNN's plugin loaded it, in the parent */
+    in_child = true;
     return BRIDGE_ABSENT;
   }
   static struct miopen_bridge_host host = {
@@ -196,7 +253,9 @@ static uint32_t bridge_load(void) {
   host.private_library = shim_file_of(miopen_shim_slots[0]);
   bridge.version = MIOPEN_BRIDGE_VERSION;
   bridge.size = sizeof bridge;
-  if (open(&host, &bridge) != 0) { /* it has said why */
+  int failed = open(&host, &bridge);
+  put_sigpipe_back(&sigpipe); /* after a call that Go's run time has started for */
+  if (failed) {               /* it has said why */
     bridge_absent("the forwarding library cannot serve this process", NULL);
     return BRIDGE_ABSENT;
   }
@@ -205,7 +264,8 @@ static uint32_t bridge_load(void) {
 }
 
 /* Whether the forwarding library can be called. Opens it at the first call. A call that arrives
- * while this thread is at that, from a signal handler or from within the library, goes native. */
+ * while this thread is at that, from a signal handler or from within the library, goes native, and
+ * so does one that waits for too long: its thread may be in the loader, which the opening wants. */
 static bool bridge_ready(void) {
   if (in_child || inside)
     return false;
@@ -214,7 +274,7 @@ static bool bridge_ready(void) {
     static uint64_t claim;
     int host_errno = errno;
     /* Signals are not blocked: the threads of the library would inherit that. */
-    if (shim_claim(&claim, &bridge_state) == SHIM_CLAIM_OURS)
+    if (shim_claim_within(&claim, &bridge_state, 2000) == SHIM_CLAIM_OURS)
       __atomic_store_n(&bridge_state, bridge_load(), __ATOMIC_RELEASE);
     errno = host_errno;
     state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
@@ -241,7 +301,10 @@ enum {
   status_success = 0,
   status_bad_parameter = 3,
   status_internal_error = 5,
+  type_half = 0,
   type_double = 6,
+  type_float8 = 7,
+  type_bfloat8 = 8,
 };
 
 static uint32_t bytes_of(int type) {
@@ -250,24 +313,22 @@ static uint32_t bytes_of(int type) {
 }
 
 static void read_tensor(void *descriptor, struct miopen_bridge_tensor *tensor) {
-  int rank = 0, type = 0, dims[MIOPEN_BRIDGE_MAX_RANK], strides[MIOPEN_BRIDGE_MAX_RANK];
+  int rank = 0, type = 0;
   tensor->cast = -1;
   if (IMPL(miopenGetTensorDescriptorSize)(descriptor, &rank) != status_success || rank <= 0)
     return;
   tensor->rank = rank;
   if (rank > MIOPEN_BRIDGE_MAX_RANK)
     return;
-  if (IMPL(miopenGetTensorDescriptor)(descriptor, &type, dims, strides) != status_success) {
+  if (IMPL(miopenGetTensorDescriptor)(descriptor, &type, tensor->dims, tensor->strides) !=
+      status_success) {
     tensor->rank = 0;
     return;
   }
   tensor->type = type;
   uint64_t last = 0;
-  for (int i = 0; i < rank; i++) {
-    tensor->dims[i] = dims[i];
-    tensor->strides[i] = strides[i];
-    last += (uint64_t)(dims[i] - 1) * (uint64_t)strides[i];
-  }
+  for (int i = 0; i < rank; i++)
+    last += (uint64_t)(tensor->dims[i] - 1) * (uint64_t)tensor->strides[i];
   /* Vectors of channels, and dimensions that do not fit an int, show in the size. */
   size_t size = 0;
   tensor->vectorised = IMPL(miopenGetTensorNumBytes)(descriptor, &size) != status_success ||
@@ -288,32 +349,56 @@ static int32_t read_attribute(void *descriptor, int attribute) {
              : -1;
 }
 
+/* What compilers make of an initialiser of this size, rep stos, takes a tenth of the time that
+ * there is for a call. */
+static void clear(struct miopen_bridge_convolution *problem) {
+  typedef long long pair __attribute__((vector_size(16), aligned(4), may_alias));
+  const pair zero = {0};
+  char *at = (char *)problem;
+  size_t i = 0;
+  for (; i + sizeof zero <= sizeof *problem; i += sizeof zero)
+    *(pair *)(at + i) = zero;
+  *(pair *)(at + sizeof *problem - sizeof zero) = zero;
+}
+
+/* X is the problem's, and is read already. */
 static void read_convolution(void *descriptor, struct miopen_bridge_convolution *problem) {
-  int spatial = 0, got = 0, groups = 0, mode = -1;
-  int pads[MIOPEN_BRIDGE_MAX_SPATIAL], strides[MIOPEN_BRIDGE_MAX_SPATIAL],
-      dilations[MIOPEN_BRIDGE_MAX_SPATIAL];
-  problem->fp16_alternative = read_attribute(descriptor, 0);
+  int spatial = 0, groups = 0, mode = -1, type = problem->x.type;
   problem->deterministic = read_attribute(descriptor, 1);
-  problem->fp8_rounding = read_attribute(descriptor, 2);
-  if (IMPL(miopenGetConvolutionSpatialDim)(descriptor, &spatial) != status_success || spatial <= 0)
-    return;
-  problem->spatial = spatial;
-  if (spatial > MIOPEN_BRIDGE_MAX_SPATIAL)
-    return;
-  if (IMPL(miopenGetConvolutionGroupCount)(descriptor, &groups) != status_success ||
-      IMPL(miopenGetConvolutionNdDescriptor)(descriptor, spatial, &got, pads, strides, dilations,
+  problem->fp16_alternative = type == type_half ? read_attribute(descriptor, 0) : -1;
+  problem->fp8_rounding =
+      type == type_float8 || type == type_bfloat8 ? read_attribute(descriptor, 2) : -1;
+  /* Most convolutions have the dimensions of their tensors. The function refuses more than there
+   * are, and tells how many there are. */
+  int requested = problem->x.rank - 2;
+  if (requested < 1 || requested > MIOPEN_BRIDGE_MAX_SPATIAL ||
+      IMPL(miopenGetConvolutionNdDescriptor)(descriptor, requested, &spatial, problem->pads,
+                                             problem->strides, problem->dilations,
                                              &mode) != status_success ||
-      got != spatial) {
+      spatial != requested) {
+    memset(problem->pads, 0, sizeof problem->pads);
+    memset(problem->strides, 0, sizeof problem->strides);
+    memset(problem->dilations, 0, sizeof problem->dilations);
+    if (IMPL(miopenGetConvolutionSpatialDim)(descriptor, &spatial) != status_success ||
+        spatial <= 0)
+      return;
+    problem->spatial = spatial;
+    if (spatial > MIOPEN_BRIDGE_MAX_SPATIAL)
+      return;
+    requested = spatial;
+    if (IMPL(miopenGetConvolutionNdDescriptor)(descriptor, requested, &spatial, problem->pads,
+                                               problem->strides, problem->dilations,
+                                               &mode) != status_success)
+      spatial = 0;
+  }
+  if (spatial != requested ||
+      IMPL(miopenGetConvolutionGroupCount)(descriptor, &groups) != status_success) {
     problem->spatial = 0;
     return;
   }
+  problem->spatial = spatial;
   problem->groups = groups;
   problem->mode = mode;
-  for (int i = 0; i < spatial; i++) {
-    problem->pads[i] = pads[i];
-    problem->strides[i] = strides[i];
-    problem->dilations[i] = dilations[i];
-  }
 }
 
 /* The scalars of the API are double for double tensors and float for all others. */
@@ -374,6 +459,9 @@ static int hook_miopenGetKernelTime(void *handle, float *milliseconds) {
 
 static const char *hook_miopenGetErrorString(int status) {
   const char *native = IMPL(miopenGetErrorString)(status);
+  if (last_refused && status == status_internal_error)
+    return "[hipDNN-forwarded] miopenConvolutionForward: the forwarding library "
+           "cannot be used, and MIOPEN_HIPDNN_FORWARDING_POLICY is strict";
   return bridge_opened() ? bridge.error_text(status, native) : native;
 }
 
@@ -385,7 +473,8 @@ static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *
   bool ready = bridge_ready();
   /* What MIOpen refuses, it refuses itself. */
   if (ready && handle && x_desc && w_desc && y_desc && convolution) {
-    struct miopen_bridge_convolution problem = {0};
+    struct miopen_bridge_convolution problem;
+    clear(&problem);
     read_tensor(x_desc, &problem.x);
     read_tensor(w_desc, &problem.w);
     read_tensor(y_desc, &problem.y);
@@ -401,20 +490,23 @@ static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *
         .y = y,
         .workspace = workspace,
         .workspace_bytes = workspace_bytes,
-        .algorithm = algorithm,
     };
     struct miopen_bridge_answer answer = {MIOPEN_BRIDGE_NATIVE, status_internal_error};
     INSIDE(bridge.convolution_forward(&call, &problem, &answer));
     if (answer.route == MIOPEN_BRIDGE_DONE)
       return answer.status;
   }
-  if (strict && !in_child) /* there is no forwarding library */
-    return status_internal_error;
+  if (!ready && !in_child && !inside) { /* there is no forwarding library */
+    last_refused = strict;
+    __atomic_fetch_add(strict ? &refused : &served, 1, __ATOMIC_RELAXED);
+    if (strict)
+      return status_internal_error;
+  }
   int status =
       IMPL(miopenConvolutionForward)(handle, alpha, x_desc, x, w_desc, w, convolution, algorithm,
                                      beta, y_desc, y, workspace, workspace_bytes);
   if (ready)
-    INSIDE(bridge.served_natively(handle, status));
+    INSIDE(bridge.served_natively(handle));
   return status;
 }
 
@@ -426,13 +518,18 @@ SHIM_PUBLIC int miopenGetLastForwardedError(void);
 SHIM_PUBLIC int miopenGetForwardingStatistics(void *statistics, size_t bytes);
 
 int miopenGetLastForwardedError(void) {
+  if (last_refused)
+    return hipdnn_not_initialized;
   return bridge_opened() ? bridge.last_error() : 0;
 }
 
 int miopenGetForwardingStatistics(void *statistics, size_t bytes) {
   if (!statistics)
     return status_bad_parameter;
-  struct miopen_bridge_statistics now = {0};
+  struct miopen_bridge_statistics now = {
+      .native = __atomic_load_n(&served, __ATOMIC_RELAXED),
+      .failed = __atomic_load_n(&refused, __ATOMIC_RELAXED),
+  };
   if (bridge_opened())
     bridge.statistics(&now);
   memset(statistics, 0, bytes);

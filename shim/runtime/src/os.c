@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 
 shim_signals shim_block_signals(void) {
   shim_signals all = ~(shim_signals)0, before = 0;
@@ -18,9 +19,10 @@ uint64_t shim_self(void) {
   return (uint64_t)SHIM_SYSCALL0(SYS_getpid) << 32 | (uint32_t)SHIM_SYSCALL0(SYS_gettid);
 }
 
-enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done) {
+static enum shim_claim claim_or_wait(uint64_t *claim, const uint32_t *done,
+                                     const unsigned *milliseconds) {
   uint64_t self = shim_self();
-  for (;;) {
+  for (uint64_t waited = 0;;) {
     if (__atomic_load_n(done, __ATOMIC_ACQUIRE))
       return SHIM_CLAIM_DONE;
     uint64_t holder = 0;
@@ -35,8 +37,23 @@ enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done) {
         return SHIM_CLAIM_OURS;
       continue;
     }
-    SHIM_SYSCALL0(SYS_sched_yield);
+    if (!milliseconds) {
+      SHIM_SYSCALL0(SYS_sched_yield);
+      continue;
+    }
+    const struct timespec step = {0, 100000};
+    if (waited++ >= *milliseconds * UINT64_C(10))
+      return SHIM_CLAIM_WITHIN;
+    SHIM_SYSCALL2(SYS_nanosleep, &step, NULL);
   }
+}
+
+enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done) {
+  return claim_or_wait(claim, done, NULL);
+}
+
+enum shim_claim shim_claim_within(uint64_t *claim, const uint32_t *done, unsigned milliseconds) {
+  return claim_or_wait(claim, done, &milliseconds);
 }
 
 bool shim_equal_ignoring_case(const char *a, const char *b) {

@@ -53,6 +53,9 @@ uint64_t shim_self(void);
  * A claim that was copied by a fork while its thread was at work has no owner and is taken over. */
 enum shim_claim { SHIM_CLAIM_OURS, SHIM_CLAIM_DONE, SHIM_CLAIM_WITHIN };
 enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done);
+/* The same for work that may want a lock which the caller holds. The caller sleeps, and gives up
+ * after so many milliseconds: SHIM_CLAIM_WITHIN. */
+enum shim_claim shim_claim_within(uint64_t *claim, const uint32_t *done, unsigned milliseconds);
 
 /* Whether two texts are the same but for the case of ASCII letters. The second is in lower case. */
 bool shim_equal_ignoring_case(const char *text, const char *lower);

@@ -1,10 +1,12 @@
 /* A forwarding library that says on standard output what it is asked for. What it answers is in the
- * environment: BRIDGE_REFUSES, BRIDGE_NATIVE, BRIDGE_STATUS. */
+ * environment: BRIDGE_REFUSES, BRIDGE_NATIVE, BRIDGE_STATUS, BRIDGE_FORKED. With
+ * BRIDGE_TAKES_SIGPIPE it does with that signal what Go's run time does. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "bridge.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +44,9 @@ static void say(const char *name, const struct miopen_bridge_tensor *t) {
 static void convolution_forward(const struct miopen_bridge_call *call,
                                 const struct miopen_bridge_convolution *p,
                                 struct miopen_bridge_answer *answer) {
-  printf("bridge convolution alpha %g %d beta %g %d %p %p %p workspace %p %lu algorithm %d\n",
-         call->alpha, call->alpha_set, call->beta, call->beta_set, call->x, call->w, call->y,
-         call->workspace, (unsigned long)call->workspace_bytes, call->algorithm);
+  printf("bridge convolution alpha %g %d beta %g %d %p %p %p workspace %p %lu\n", call->alpha,
+         call->alpha_set, call->beta, call->beta_set, call->x, call->w, call->y, call->workspace,
+         (unsigned long)call->workspace_bytes);
   say("x", &p->x);
   say("w", &p->w);
   say("y", &p->y);
@@ -64,8 +66,8 @@ static void convolution_forward(const struct miopen_bridge_call *call,
   answer->status = getenv("BRIDGE_STATUS") ? atoi(getenv("BRIDGE_STATUS")) : 0;
 }
 
-static void served_natively(void *handle, int32_t status) {
-  printf("bridge told of native status %d %d\n", handle != NULL, status);
+static void served_natively(void *handle) {
+  printf("bridge told of a native call %d\n", handle != NULL);
 }
 
 static const char *error_text(int32_t status, const char *native) {
@@ -85,6 +87,19 @@ static void statistics(struct miopen_bridge_statistics *out) {
 static void finish(void) {
   printf("bridge finished\n");
   fflush(stdout);
+}
+
+static void take(int signal) {
+  (void)signal;
+}
+
+__attribute__((constructor)) static void start(void) {
+  if (getenv("BRIDGE_TAKES_SIGPIPE"))
+    signal(SIGPIPE, take);
+}
+
+int miopen_hipdnn_forked(void) {
+  return getenv("BRIDGE_FORKED") != NULL;
 }
 
 int miopen_bridge_open(const struct miopen_bridge_host *host, struct miopen_bridge_table *table) {

@@ -79,7 +79,9 @@ status_t miopenGetConvolutionSpatialDim(convolution_t convolution, int *spatial)
 status_t miopenGetConvolutionNdDescriptor(convolution_t convolution, int requested, int *spatial,
                                           int *pads, int *strides, int *dilations,
                                           conv_mode_t *mode) {
-  *spatial = requested;
+  if (requested > convolution->spatial)
+    return unknown;
+  *spatial = convolution->spatial;
   memcpy(pads, convolution->pads, (size_t)requested * sizeof *pads);
   memcpy(strides, convolution->strides, (size_t)requested * sizeof *strides);
   memcpy(dilations, convolution->dilations, (size_t)requested * sizeof *dilations);

@@ -1,4 +1,7 @@
 /* The hooked part of MIOpen's API, with types of its own as miopen.h has. */
+#ifndef HOOKED_H_
+#define HOOKED_H_
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -52,4 +55,6 @@ struct convolution {
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif

@@ -1,9 +1,12 @@
-/* An application of hooked.h. Scenarios: session, fork, threads, limits. */
+/* An application of hooked.h. Scenarios: session, error, fork, threads, limits, attributes, pipe,
+ * loader. */
 #include "hooked.h"
 #include "miopen_hipdnn_shim.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +70,61 @@ static void limits(void) {
                                                &y, NULL, NULL, 0));
 }
 
+static void attributes(void) {
+  miopenCreate(&handle);
+  struct tensor narrow = x, f8 = x, flat = x, deeper = x;
+  narrow.type = half;
+  narrow.bytes /= 2;
+  f8.type = (type_t)7;
+  f8.bytes /= 4;
+  flat.rank = 3;
+  deeper.rank = 5;
+  struct convolution three = {3, {1, 2, 7}, {3, 4, 8}, {5, 6, 9}, 7, {8, 9, 10}, transpose};
+  struct convolution none = c;
+  none.spatial = 0;
+  convolve(&narrow, &w, &y, &c, &one, &two);
+  convolve(&f8, &w, &y, &c, &one, &two);
+  convolve(&deeper, &w, &y, &c, &one, &two);
+  convolve(&flat, &w, &y, &three, &one, &two);
+  convolve(&x, &w, &y, &none, &one, &two);
+}
+
+static void handled(int signal) {
+  (void)signal;
+}
+
+static void pipe_signal(void) {
+  if (getenv("HOST_HANDLES_SIGPIPE"))
+    signal(SIGPIPE, handled);
+  miopenCreate(&handle);
+  ordinary();
+  struct sigaction now;
+  sigaction(SIGPIPE, NULL, &now);
+  printf("sigpipe %s\n", now.sa_handler == SIG_DFL   ? "default"
+                         : now.sa_handler == handled ? "the host's"
+                                                     : "another's");
+}
+
+/* The constructor of the library, which runs under the loader's lock, calls MIOpen while the other
+ * thread opens the forwarding library. It waits with that until the lock is held. */
+static void *load(void *unused) {
+  (void)unused;
+  if (!dlopen(getenv("CONSTRUCTOR"), RTLD_NOW))
+    printf("%s\n", dlerror());
+  return NULL;
+}
+
+static void loader(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, load, NULL) != 0)
+    return;
+  while (!getenv("LOADER_IS_LOCKED"))
+    usleep(1000);
+  miopenCreate(&handle);
+  pthread_join(thread, NULL);
+  printf("both are done\n");
+}
+
 static void *in_thread(void *unused) {
   (void)unused;
   ordinary();
@@ -79,8 +137,19 @@ int main(int argc, char **argv) {
     return 2;
   if (strcmp(argv[1], "session") == 0) {
     session();
+  } else if (strcmp(argv[1], "error") == 0) {
+    miopenCreate(&handle);
+    int status = ordinary();
+    printf("status %d error %d text %s\n", status, miopenGetLastForwardedError(),
+           miopenGetErrorString(status));
   } else if (strcmp(argv[1], "limits") == 0) {
     limits();
+  } else if (strcmp(argv[1], "attributes") == 0) {
+    attributes();
+  } else if (strcmp(argv[1], "pipe") == 0) {
+    pipe_signal();
+  } else if (strcmp(argv[1], "loader") == 0) {
+    loader();
   } else if (strcmp(argv[1], "fork") == 0) {
     miopenCreate(&handle);
     if (fork() == 0) {

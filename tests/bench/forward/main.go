@@ -74,7 +74,7 @@ func measure(args arguments) (*bar.Report, error) {
 	own := samples["call"].Minus(samples["backend"]).Minus(samples["device"])
 	report.Row("forwarded call, all of it", samples["call"], "ns")
 	report.Row("calls of the backend alone: variant pack, execute", samples["backend"], "ns")
-	report.Row("calls of HIP alone: whether the stream is captured", samples["device"], "ns")
+	report.Row("calls of HIP alone: device, whether the stream is captured", samples["device"], "ns")
 	report.Row("forwarded call without them", own, "ns")
 	report.AtMost("forwarded-call", own.Median(), "ns", 500)
 	return &report, nil

@@ -82,10 +82,13 @@ static int pack(void) {
 }
 
 static int (*stream_is_capturing)(void *stream, int *status); /* NULL: there is no HIP runtime */
+static int (*get_device)(int *device);
 
 static int device(void) {
-  int status = 0;
-  return stream_is_capturing == NULL ? 0 : stream_is_capturing(NULL, &status) | status;
+  int status = 0, number = 0;
+  if (stream_is_capturing == NULL)
+    return 0;
+  return get_device(&number) | number | stream_is_capturing(NULL, &status) | status;
 }
 
 static int measure(const char *name, int (*what)(void), long calls) {
@@ -124,6 +127,7 @@ int main(int argc, char **argv) {
       !find(backend, "hipdnnBackendDestroyDescriptor", &destroy_descriptor))
     return 1;
   *(void **)&stream_is_capturing = dlsym(miopen, "hipStreamIsCapturing");
+  *(void **)&get_device = dlsym(miopen, "hipGetDevice");
   if (create(&handle) != 0 || create_tensor(&x_desc) != 0 || create_tensor(&w_desc) != 0 ||
       create_tensor(&y_desc) != 0 || set_tensor(x_desc, miopenFloat, 1, 2, 6, 6) != 0 ||
       set_tensor(w_desc, miopenFloat, 3, 2, 3, 3) != 0 ||
