@@ -8,29 +8,42 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/runfile"
 )
 
-// TestSanitizers runs the C of the forwarding library, of the host and of the reference backend under the compiler's sanitizers. Every
-// build is a minute, so that it is a test of the long runs.
-func TestSanitizers(t *testing.T) {
-	if os.Getenv("MIOPEN_SHIM_NIGHTLY") == "" {
-		t.Skip("MIOPEN_SHIM_NIGHTLY is not set")
+// sanitized is a directory with the forwarding library, the reference backend and the host that were built with one of the
+// compiler's sanitizers. Bazel names it; plain builds are made here, a minute each.
+func sanitized(t *testing.T, sanitizer string) string {
+	t.Helper()
+	if variable := "SANITIZED_" + strings.ToUpper(sanitizer); os.Getenv(variable) != "" {
+		dir, err := runfile.Dir(variable, "host")
+		require.NoError(t, err)
+		return dir
 	}
-	for _, sanitizer := range []string{"address,undefined", "thread"} {
-		t.Run(sanitizer, func(t *testing.T) {
-			dir := t.TempDir()
-			flags := "-O1 -g -fno-omit-frame-pointer -fsanitize=" + sanitizer
-			run := func(environment []string, command string, arguments ...string) {
-				cmd := exec.CommandContext(t.Context(), command, arguments...)
-				cmd.Env = append(os.Environ(), environment...)
-				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%v:\n%s", cmd, out)
-			}
-			run([]string{"CGO_CFLAGS=" + flags, "CGO_LDFLAGS=-fsanitize=" + sanitizer, "LDFLAGS=-fsanitize=" + sanitizer}, "sh", "../../provider/lib/build.sh", dir)
-			run([]string{"CXXFLAGS=" + flags}, "sh", "../../tests/refhipdnn/build.sh", dir)
-			host := filepath.Join(dir, "host")
-			run(nil, compiler("CC", "cc"), append(append([]string{"-std=gnu11"}, strings.Fields(flags)...), "-I../..", "testdata/host.c", "-o", host, "-pthread", "-ldl", "-lm")...)
+	if sanitizer == "address" {
+		sanitizer = "address,undefined"
+	}
+	dir := t.TempDir()
+	flags := "-O1 -g -fno-omit-frame-pointer -fsanitize=" + sanitizer
+	run := func(environment []string, command string, arguments ...string) {
+		cmd := exec.CommandContext(t.Context(), command, arguments...)
+		cmd.Env = append(os.Environ(), environment...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%v:\n%s", cmd, out)
+	}
+	run([]string{"CGO_CFLAGS=" + flags, "CGO_LDFLAGS=-fsanitize=" + sanitizer, "LDFLAGS=-fsanitize=" + sanitizer}, "sh", "../../provider/lib/build.sh", dir)
+	run([]string{"CXXFLAGS=" + flags}, "sh", "../../tests/refhipdnn/build.sh", dir)
+	run(nil, compiler("CC", "cc"), append(append([]string{"-std=gnu11"}, strings.Fields(flags)...), "-I../..", "testdata/host.c", "-o", filepath.Join(dir, "host"), "-pthread", "-ldl", "-lm")...)
+	return dir
+}
 
+// TestSanitizers runs the C of the forwarding library, of the host and of the reference backend under the compiler's sanitizers.
+func TestSanitizers(t *testing.T) {
+	for _, sanitizer := range []string{"address", "thread"} {
+		t.Run(sanitizer, func(t *testing.T) {
+			dir := sanitized(t, sanitizer)
+			host := filepath.Join(dir, "host")
 			play := func(lines string, environment ...string) (stdout, stderr string, err error) {
 				cmd := exec.CommandContext(t.Context(), host, filepath.Join(dir, "libmiopen_hipdnn.so.1"), "/nowhere/libMIOpen.so.1", privateLibrary(t))
 				cmd.Stdin = strings.NewReader(lines)
