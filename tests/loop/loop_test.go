@@ -15,15 +15,11 @@ import (
 
 	"example.com/miopen_hipdnn_shim/shim/trace"
 	"example.com/miopen_hipdnn_shim/tests/hardware/device"
-	"example.com/miopen_hipdnn_shim/tests/hardware/subject"
 	"example.com/miopen_hipdnn_shim/tests/miopendriver"
-	"example.com/miopen_hipdnn_shim/tests/runfile"
 )
 
 // Timed calls that the driver makes; it makes one more before them.
 const iterations = 3
-
-const engine = "MIOPEN_PRIVATE_ENGINE"
 
 var checks = []miopendriver.Check{miopendriver.ForwardConvolution}
 
@@ -47,48 +43,6 @@ var problems = map[string]miopendriver.Convolution{
 	"investigation": {Batch: 16, Channels: 16, Outputs: 16, Groups: 1, Axes: []miopendriver.Axis{
 		{Input: 16, Filter: 3, Pad: 1, Stride: 1, Dilation: 1}, {Input: 16, Filter: 3, Pad: 1, Stride: 1, Dilation: 1},
 	}},
-}
-
-// world is the installation: every library in one folder, the plugin where hipDNN and the bridge look for it.
-type world struct {
-	device *device.Device
-	driver miopendriver.Driver
-}
-
-func file(t *testing.T, variable string) string {
-	t.Helper()
-	path, err := runfile.Path(variable)
-	require.NoError(t, err)
-	return path
-}
-
-// install puts a copy of the file that the variable names into folder: hipDNN passes over links.
-func install(t *testing.T, variable, folder string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(folder, 0o755))
-	from := file(t, variable)
-	text, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(from)), text, 0o755))
-}
-
-func newWorld(t *testing.T) world {
-	t.Helper()
-	d := device.Take(t)
-	s, err := subject.New(d)
-	require.NoError(t, err)
-	driver, err := s.Driver(subject.Split, filepath.Join(t.TempDir(), "home"))
-	require.NoError(t, err)
-	lib := filepath.Join(t.TempDir(), "lib")
-	install(t, "BRIDGE", lib)
-	install(t, "PLUGIN", filepath.Join(lib, "hipdnn_plugins", "engines"))
-	for _, name := range []string{"libMIOpen.so.1", "libMIOpen_private.so.1"} {
-		target, err := filepath.Abs(filepath.Join(s.Split, name))
-		require.NoError(t, err)
-		require.NoError(t, os.Symlink(target, filepath.Join(lib, name)))
-	}
-	driver.Libraries = append([]string{lib, filepath.Dir(file(t, "REFHIPDNN"))}, driver.Libraries...)
-	return world{d, driver}
 }
 
 // outcome is one run of the driver.

@@ -153,6 +153,20 @@ Object make_plan(const Object &config) {
   return plan;
 }
 
+std::vector<uint8_t> plan_bytes(Object &plan) {
+  size_t size = 0;
+  CHECK(hipdnnBackendGetSerializedExecutionPlan_ext, plan.get(), 0, &size, nullptr);
+  std::vector<uint8_t> out(size);
+  CHECK(hipdnnBackendGetSerializedExecutionPlan_ext, plan.get(), size, &size, out.data());
+  return out;
+}
+
+Object plan_from(hipdnnHandle_t handle, const std::vector<uint8_t> &bytes) {
+  hipdnnBackendDescriptor_t d = nullptr;
+  CHECK(hipdnnBackendCreateAndDeserializeExecutionPlan_ext, handle, &d, bytes.data(), bytes.size());
+  return Object(d);
+}
+
 Object make_pack(const std::vector<int64_t> &uids, const std::vector<void *> &pointers,
                  void *workspace) {
   Object pack(HIPDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);

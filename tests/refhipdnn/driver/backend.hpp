@@ -144,6 +144,8 @@ Object make_graph(hipdnnHandle_t handle, const std::vector<const Object *> &oper
 std::vector<Object> engine_configs(const Object &graph); // with engines, not finalised
 int64_t engine_of(Object &config);
 Object make_plan(const Object &config);
+std::vector<uint8_t> plan_bytes(Object &plan); // serialised
+Object plan_from(hipdnnHandle_t handle, const std::vector<uint8_t> &bytes);
 Object make_pack(const std::vector<int64_t> &uids, const std::vector<void *> &pointers,
                  void *workspace);
 std::string engine_name(hipdnnHandle_t handle, int64_t id);

@@ -4,23 +4,26 @@
 //   tensor UID TYPE DIMS STRIDES real|virtual HEX          (HEX: the contents, or -)
 //   convolution forward|data|weights IMAGE FILTER OUTPUT PRE POST STRIDES DILATIONS MODE COMPUTE
 //   pointwise MODE IN_0 IN_1|- OUT COMPUTE [LOWER UPPER SLOPE]       (a clip may be -)
-//   workspace BYTES                                       (handed over; else what the plan asks
-//   for) run ENGINE|-                                          (- is the first that heuristics
-//   offer)
+//   workspace BYTES              (handed over; else what the plan asks for)
+//   knob NAME NUMBER             (of the engine's configuration)
+//   run ENGINE|- [WAY]           (- is the first that heuristics offer; WAY as in memory.hpp)
+//   restore HEX [WAY]            (a serialised plan in place of operations and run)
 //
 // TYPE, MODE and COMPUTE are numbers of the C API, lists have commas. Answers with
 //
-//   engines NAME...
+//   engines NAME...       (of run)
+//   plan HEX              (serialised)            plan and workspace if the way is given
+//   workspace BYTES       (that the plan needs)
 //   tensor UID HEX        (every real tensor, after the execution)
 //   status NUMBER FUNCTION TEXT
 
 #include "scenarios.hpp"
 
 #include "backend.hpp"
+#include "memory.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -36,60 +39,35 @@ std::vector<int64_t> numbers(const std::string &text) {
   return out;
 }
 
-std::string hex(const uint8_t *data, size_t n) {
+std::string hex(const Bytes &data) {
   static const char digits[] = "0123456789abcdef";
-  std::string out(2 * n, '0');
-  for (size_t i = 0; i < n; i++) {
+  std::string out(2 * data.size(), '0');
+  for (size_t i = 0; i < data.size(); i++) {
     out[2 * i] = digits[data[i] >> 4];
     out[2 * i + 1] = digits[data[i] & 15];
   }
   return out;
 }
 
-// Memory on a 64-byte boundary with a guard on both sides.
-class Buffer {
-public:
-  explicit Buffer(const std::string &text) : size_(text == "-" ? 0 : text.size() / 2) {
-    memory_ = static_cast<uint8_t *>(std::aligned_alloc(64, (size_ + 64 + 191) / 64 * 64));
-    std::memset(memory_, kGuard, size_ + 128);
-    for (size_t i = 0; i < size_; i++) {
-      data()[i] = static_cast<uint8_t>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-    }
+Bytes unhex(const std::string &text) {
+  Bytes out;
+  for (size_t i = 0; text != "-" && i + 1 < text.size(); i += 2) {
+    out.push_back(static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
   }
-  ~Buffer() {
-    std::free(memory_);
-  }
-  Buffer(const Buffer &) = delete;
-  uint8_t *data() {
-    return memory_ + 64;
-  }
-  size_t size() const {
-    return size_;
-  }
-  bool intact() const {
-    for (size_t i = 0; i < 64; i++) {
-      if (memory_[i] != kGuard || memory_[64 + size_ + i] != kGuard) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-private:
-  static constexpr uint8_t kGuard = 0xa5;
-  uint8_t *memory_;
-  size_t size_;
-};
+  return out;
+}
 
 struct TensorLine {
   int64_t uid;
   Object object;
+  Bytes contents;                 // before the execution
   std::unique_ptr<Buffer> buffer; // null when virtual
 };
 
 struct Case {
   std::vector<TensorLine> tensors;
   std::vector<Object> operations;
+  std::vector<std::pair<std::string, int64_t>> knobs;
   int64_t workspace = -1;
 
   const Object &tensor(const std::string &uid) {
@@ -157,7 +135,8 @@ void add_pointwise(Case &c, std::istream &line) {
   c.operations.push_back(std::move(op));
 }
 
-void run(Case &c, hipdnnHandle_t handle, const std::string &engine) {
+// The configuration of an engine for the case's graph; prints all that there are.
+Object configuration(Case &c, hipdnnHandle_t handle, const std::string &engine) {
   std::vector<const Object *> operations;
   for (const Object &o : c.operations) {
     operations.push_back(&o);
@@ -179,15 +158,46 @@ void run(Case &c, hipdnnHandle_t handle, const std::string &engine) {
   if (chosen == nullptr) {
     throw std::runtime_error("no engine");
   }
-  Object plan = make_plan(*chosen);
-  int64_t need = plan.number(HIPDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-  if (need != chosen->number(HIPDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)) {
-    throw std::runtime_error("the plan and its configuration want different workspaces");
+  if (c.knobs.empty()) {
+    return std::move(*chosen);
   }
+  Object engine_object = chosen->object(HIPDNN_ATTR_ENGINECFG_ENGINE);
+  Object config(HIPDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  config.set(HIPDNN_ATTR_ENGINECFG_ENGINE, engine_object);
+  std::vector<Object> choices;
+  std::vector<hipdnnBackendDescriptor_t> objects;
+  for (const auto &[knob, value] : c.knobs) {
+    Object choice(HIPDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    choice.set(HIPDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, HIPDNN_TYPE_CHAR,
+               static_cast<int64_t>(knob.size()), knob.data());
+    choice.set(HIPDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value);
+    choice.finalize();
+    objects.push_back(choice.get());
+    choices.push_back(std::move(choice));
+  }
+  config.set(HIPDNN_ATTR_ENGINECFG_KNOB_CHOICES, HIPDNN_TYPE_BACKEND_DESCRIPTOR,
+             static_cast<int64_t>(objects.size()), objects.data());
+  config.finalize();
+  return config;
+}
+
+Object build(Case &c, hipdnnHandle_t handle, const std::string &engine) {
+  Object config = configuration(c, handle, engine);
+  Object plan = make_plan(config);
+  // An engine may need less than it told before it built the plan.
+  if (plan.number(HIPDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) >
+      config.number(HIPDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)) {
+    throw std::runtime_error("the plan needs more workspace than its configuration told");
+  }
+  return plan;
+}
+
+void execute(Case &c, hipdnnHandle_t handle, Object &plan, Place &place, Way way) {
+  int64_t need = plan.number(HIPDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
   if (c.workspace >= 0) {
     need = c.workspace;
   }
-  Buffer workspace(std::string(static_cast<size_t>(2 * need), '0'));
+  std::unique_ptr<Buffer> workspace = place.allocate(static_cast<size_t>(need));
   std::vector<int64_t> uids;
   std::vector<void *> pointers;
   for (TensorLine &t : c.tensors) {
@@ -196,11 +206,28 @@ void run(Case &c, hipdnnHandle_t handle, const std::string &engine) {
       pointers.push_back(t.buffer->data());
     }
   }
+  auto reset = [&] {
+    for (TensorLine &t : c.tensors) {
+      if (t.buffer != nullptr) {
+        t.buffer->write(t.contents);
+      }
+    }
+  };
+  auto unchanged = [&] {
+    for (TensorLine &t : c.tensors) {
+      if (t.buffer != nullptr && t.buffer->read() != t.contents) {
+        return false;
+      }
+    }
+    return true;
+  };
   {
-    Object pack = make_pack(uids, pointers, need > 0 ? workspace.data() : nullptr);
-    CHECK(hipdnnBackendExecute, handle, plan.get(), pack.get());
+    Object pack = make_pack(uids, pointers, need > 0 ? workspace->data() : nullptr);
+    place.run(
+        way, [&] { CHECK(hipdnnBackendExecute, handle, plan.get(), pack.get()); }, reset,
+        unchanged);
   }
-  if (!workspace.intact()) {
+  if (!workspace->intact()) {
     throw std::runtime_error("written outside of the workspace");
   }
   for (TensorLine &t : c.tensors) {
@@ -210,15 +237,17 @@ void run(Case &c, hipdnnHandle_t handle, const std::string &engine) {
     if (!t.buffer->intact()) {
       throw std::runtime_error("written outside of tensor " + std::to_string(t.uid));
     }
-    std::printf("tensor %lld %s\n", static_cast<long long>(t.uid),
-                hex(t.buffer->data(), t.buffer->size()).c_str());
+    std::printf("tensor %lld %s\n", static_cast<long long>(t.uid), hex(t.buffer->read()).c_str());
   }
 }
 
 } // namespace
 
-int run_graphs() {
-  HandleObject handle;
+int run_graphs(bool device) {
+  std::unique_ptr<Place> place; // outlives the handle, which has its stream
+  HandleObject handle;          // its engines load the HIP runtime
+  place = device ? device_memory() : host_memory();
+  place->use(handle.get());
   std::unique_ptr<Case> c;
   bool failed = false;
   auto guarded = [&](auto work) {
@@ -257,7 +286,9 @@ int run_graphs() {
         t.object = make_tensor(t.uid, static_cast<hipdnnDataType_t>(type), numbers(dims),
                                numbers(strides), is_virtual);
         if (!is_virtual) {
-          t.buffer = std::make_unique<Buffer>(content);
+          t.contents = unhex(content);
+          t.buffer = place->allocate(t.contents.size());
+          t.buffer->write(t.contents);
         }
         c->tensors.push_back(std::move(t));
       });
@@ -265,12 +296,24 @@ int run_graphs() {
       guarded([&] { add_convolution(*c, line); });
     } else if (word == "pointwise") {
       guarded([&] { add_pointwise(*c, line); });
+    } else if (word == "knob") {
+      std::pair<std::string, int64_t> knob;
+      line >> knob.first >> knob.second;
+      c->knobs.push_back(std::move(knob));
     } else if (word == "workspace") {
       line >> c->workspace;
-    } else if (word == "run") {
-      line >> word;
+    } else if (word == "run" || word == "restore") {
+      std::string what, way;
+      line >> what >> way;
       guarded([&] {
-        run(*c, handle.get(), word);
+        Object plan =
+            word == "run" ? build(*c, handle.get(), what) : plan_from(handle.get(), unhex(what));
+        if (!way.empty()) {
+          std::printf("plan %s\n", hex(plan_bytes(plan)).c_str());
+          std::printf("workspace %lld\n", static_cast<long long>(plan.number(
+                                              HIPDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)));
+        }
+        execute(*c, handle.get(), plan, *place, way_of(way.empty() ? "directly" : way));
         std::printf("status 0 - -\n");
       });
       c.reset();

@@ -1,4 +1,5 @@
-// refdriver LIBRARY WHAT [ARGUMENTS]: WHAT is graphs, misuse or a scenario; see scenarios.hpp.
+// refdriver LIBRARY WHAT [ARGUMENTS]: WHAT is graphs, device-graphs, misuse or a scenario; see
+// scenarios.hpp.
 
 #include "backend.hpp"
 #include "scenarios.hpp"
@@ -15,7 +16,10 @@ int main(int argc, char **argv) {
     Backend opened(argv[1]);
     backend = &opened;
     if (std::strcmp(argv[2], "graphs") == 0) {
-      return run_graphs();
+      return run_graphs(false);
+    }
+    if (std::strcmp(argv[2], "device-graphs") == 0) {
+      return run_graphs(true);
     }
     if (std::strcmp(argv[2], "misuse") == 0) {
       return run_misuse();

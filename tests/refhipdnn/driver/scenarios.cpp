@@ -52,20 +52,6 @@ std::vector<uint8_t> graph_bytes(Object &graph) {
   return out;
 }
 
-std::vector<uint8_t> plan_bytes(Object &plan) {
-  size_t size = 0;
-  CHECK(hipdnnBackendGetSerializedExecutionPlan_ext, plan.get(), 0, &size, nullptr);
-  std::vector<uint8_t> out(size);
-  CHECK(hipdnnBackendGetSerializedExecutionPlan_ext, plan.get(), size, &size, out.data());
-  return out;
-}
-
-Object plan_from(hipdnnHandle_t handle, const std::vector<uint8_t> &bytes) {
-  hipdnnBackendDescriptor_t d = nullptr;
-  CHECK(hipdnnBackendCreateAndDeserializeExecutionPlan_ext, handle, &d, bytes.data(), bytes.size());
-  return Object(d);
-}
-
 // What was set is what is read back, through every kind of descriptor.
 void attributes(char **) {
   HandleObject handle;
