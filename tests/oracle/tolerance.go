@@ -9,10 +9,11 @@ import (
 // products are added one by one in the type that the sums are kept in, and the result is rounded
 // once to y:
 //
-//   - Sums are kept in float for half, bfloat16 and float, in double for double, exactly for int8.
+//   - Sums are kept in float for the floating types up to float, in double for double, exactly for int8.
 //     Adding n products in a type of unit roundoff u is off by at most n*u/(1-n*u) times the sum of
 //     their absolute values, whatever the order. Two roundings each for alpha and beta come on top.
-//   - Rounding the result to y adds one unit roundoff of y, or half of its smallest number.
+//   - Rounding the result to y adds one unit roundoff of y, or half of its smallest number. What is
+//     beyond the range of a type without infinities is held against the range's end.
 //
 // The bound holds for every order of summation, hence also for a blocked or vectorised
 // implementation. It is tight enough to see a wrong sum type, a truncating store and a missing term.
@@ -26,7 +27,11 @@ func Tolerance(x, y Type, v Value) float64 {
 		return tolerance + 0.5
 	}
 	f := y.form()
-	tolerance += (math.Abs(v.Exact) + tolerance) * y.UnitRoundoff()
+	exact := v.Exact
+	if f.finite {
+		exact = f.limit(exact)
+	}
+	tolerance += (math.Abs(exact) + tolerance) * y.UnitRoundoff()
 	return tolerance + math.Ldexp(1, f.minExponent-f.digits)
 }
 
@@ -93,6 +98,8 @@ func within(y Type, got float64, v Value, tolerance float64) bool {
 	case math.IsInf(got, 0):
 		edge := math.Copysign(math.Abs(v.Exact)+tolerance, v.Exact)
 		return y.Round(edge) == got
+	case y.form().finite:
+		return math.Abs(got-y.form().limit(v.Exact)) <= tolerance
 	}
 	return math.Abs(got-v.Exact) <= tolerance
 }

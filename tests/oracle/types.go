@@ -9,7 +9,10 @@ import (
 // Type is the storage type of a tensor's elements. The zero value is no type.
 type Type uint8
 
-// The element types. Half is IEEE 754 binary16, BFloat16 the upper half of binary32.
+// The element types. Half is IEEE 754 binary16, BFloat16 the upper half of binary32. Float8 and BFloat8
+// are the 8-bit numbers of gfx942, MIOpen's float8_fnuz and bfloat8_fnuz: 4 bits of exponent and 3 of
+// fraction, or 5 and 2; one zero, one NaN, no infinity (AMD's "CDNA3 Instruction Set Architecture", data
+// formats FP8 and BF8).
 const (
 	Half Type = iota + 1
 	BFloat16
@@ -17,25 +20,31 @@ const (
 	Double
 	Int8
 	Int32
+	Float8
+	BFloat8
 )
 
 // form describes a type. For a floating type, digits counts significand bits with the hidden one,
-// minExponent is the exponent of the smallest normal number and maxFinite the largest number.
+// minExponent is the exponent of the smallest normal number and maxFinite the largest number. A finite
+// type has no infinity and no negative zero: what is too large becomes the largest number.
 type form struct {
 	name        string
 	size        int
 	digits      int
 	minExponent int
 	maxFinite   float64
+	finite      bool
 }
 
 var forms = map[Type]form{
-	Half:     {"half", 2, 11, -14, 65504},
-	BFloat16: {"bfloat16", 2, 8, -126, math.Ldexp(255, 120)},
-	Float:    {"float", 4, 24, -126, math.MaxFloat32},
-	Double:   {"double", 8, 53, -1022, math.MaxFloat64},
+	Half:     {"half", 2, 11, -14, 65504, false},
+	BFloat16: {"bfloat16", 2, 8, -126, math.Ldexp(255, 120), false},
+	Float:    {"float", 4, 24, -126, math.MaxFloat32, false},
+	Double:   {"double", 8, 53, -1022, math.MaxFloat64, false},
 	Int8:     {name: "int8", size: 1},
 	Int32:    {name: "int32", size: 4},
+	Float8:   {"float8_fnuz", 1, 4, -7, 240, true},
+	BFloat8:  {"bfloat8_fnuz", 1, 3, -15, 57344, true},
 }
 
 func (t Type) form() form {
@@ -78,8 +87,8 @@ func (t Type) UnitRoundoff() float64 {
 }
 
 // Round returns the type's number nearest to v, ties to even. Floating types overflow to an
-// infinity as IEEE 754 says; integers are limited to their range. NaN stays NaN in a floating type
-// and becomes 0 in an integer.
+// infinity as IEEE 754 says, those without one to their largest number, and an infinity is NaN in them;
+// integers are limited to their range. NaN stays NaN in a floating type and becomes 0 in an integer.
 func (t Type) Round(v float64) float64 {
 	f := t.form()
 	switch {
@@ -89,15 +98,29 @@ func (t Type) Round(v float64) float64 {
 		}
 		limit := math.Ldexp(1, 8*f.size-1)
 		return math.Min(math.Max(math.RoundToEven(v), -limit), limit-1)
-	case math.IsNaN(v) || math.IsInf(v, 0) || v == 0:
+	case f.finite && math.IsInf(v, 0):
+		return math.NaN()
+	case math.IsNaN(v) || math.IsInf(v, 0) || v == 0 && !f.finite:
 		return v
+	case v == 0:
+		return 0
 	}
 	exponent := max(math.Ilogb(v), f.minExponent)
 	rounded := roundToMultiple(v, exponent-f.digits+1)
-	if math.Abs(rounded) > f.maxFinite {
+	switch {
+	case f.finite && rounded == 0:
+		return 0 // without its sign
+	case f.finite:
+		return f.limit(rounded)
+	case math.Abs(rounded) > f.maxFinite:
 		return math.Inf(int(math.Copysign(1, v)))
 	}
 	return rounded
+}
+
+// limit is the number of the type's range that is nearest to v.
+func (f form) limit(v float64) float64 {
+	return math.Min(math.Max(v, -f.maxFinite), f.maxFinite)
 }
 
 // roundToMultiple rounds v to a multiple of 2^exponent. Scaling is done in two steps where one
@@ -125,7 +148,51 @@ func (t Type) Put(b []byte, v float64) {
 		binary.LittleEndian.PutUint16(b, uint16(math.Float32bits(float32(v))>>16))
 	case Half:
 		binary.LittleEndian.PutUint16(b, halfBits(v))
+	case Float8, BFloat8:
+		b[0] = t.octet(v)
 	}
+}
+
+// octetNaN is the only NaN of an 8-bit floating type: where the negative zero would be.
+const octetNaN = 0x80
+
+// octet encodes a value that the 8-bit type can hold exactly. Numbers are counted in the type's smallest:
+// those below the first normal one have their count as their pattern, and from there on each power of two
+// starts the next exponent.
+func (t Type) octet(v float64) byte {
+	if math.IsNaN(v) {
+		return octetNaN
+	}
+	f := t.form()
+	ones := 1 << (f.digits - 1)
+	count := math.Ldexp(math.Abs(v), f.digits-1-f.minExponent)
+	exponent := 0
+	for ; count >= float64(2*ones); exponent++ {
+		count /= 2
+	}
+	pattern := byte(exponent*ones) + byte(count)
+	if v < 0 {
+		pattern |= 0x80
+	}
+	return pattern
+}
+
+// What the patterns of the 8-bit floating types are worth.
+var float8Values, bfloat8Values = Float8.octetValues(), BFloat8.octetValues()
+
+func (t Type) octetValues() (values [256]float64) {
+	f := t.form()
+	ones := 1 << (f.digits - 1)
+	for pattern := range 128 {
+		exponent, fraction := pattern/ones, pattern%ones
+		v := math.Ldexp(float64(fraction), f.minExponent-f.digits+1)
+		if exponent > 0 {
+			v = math.Ldexp(float64(ones+fraction), exponent+f.minExponent-f.digits)
+		}
+		values[pattern], values[0x80|pattern] = v, -v
+	}
+	values[octetNaN] = math.NaN()
+	return values
 }
 
 // halfBits encodes a value that Half can hold exactly.
@@ -163,6 +230,10 @@ func (t Type) Get(b []byte) float64 {
 		return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
 	case Half:
 		return halfValue(binary.LittleEndian.Uint16(b))
+	case Float8:
+		return float8Values[b[0]]
+	case BFloat8:
+		return bfloat8Values[b[0]]
 	}
 	panic(fmt.Sprintf("oracle: %d is not an element type", uint8(t)))
 }

@@ -45,11 +45,12 @@ func (c *Case) compare(r Result) ([]oracle.Mismatch, error) {
 		}
 		return oracle.CompareBounds(c.Y, r.Y, bounds)
 	}
-	want, err := c.Convolution.Compute(c.Direction, c.Operands)
+	direction, operands := c.computation()
+	want, err := c.Convolution.Compute(direction, operands)
 	if err != nil {
 		return nil, err
 	}
-	result, _ := c.Result(c.Direction)
+	result, _ := operands.Result(direction)
 	return oracle.Compare(c.X.Type, result, r.Y, want)
 }
 

@@ -30,6 +30,7 @@ const (
 	Find2      Route = "find2"      // miopenFindSolutions and miopenRunSolution, likewise
 	Assume     Route = "assume"     // an earlier case made it callable, or none did
 	Unprepared Route = "unprepared" // on a handle of its own
+	Alone      Route = "alone"      // nothing is called but the convolution, and there is no workspace
 
 	// The routes of fused convolutions.
 	Plan  Route = "plan"  // a fusion plan
@@ -69,6 +70,11 @@ type Case struct {
 	Convolution   oracle.Convolution
 	Direction     oracle.Direction
 	Deterministic bool // the attribute
+	// Transposed says that the mode is miopenTranspose: y is what the gradient of the data is of a
+	// convolution that reads y's shape and gives x's. Forward only.
+	Transposed bool
+	// StandardRounding is an attribute, for 8-bit floating types: to nearest, not at random.
+	StandardRounding bool
 	oracle.Operands
 	Fusion    *Fusion // nil for a convolution alone; forward only
 	Route     Route
@@ -135,6 +141,12 @@ func Write(w io.Writer, cases []Case) error {
 		writeTensor(b, "y", c.Y, c.YData)
 		v := c.Convolution
 		fmt.Fprintf(b, "conv %s %s %s %d\n", list(v.Pads), list(v.Strides), list(v.Dilations), v.Groups)
+		if c.Transposed {
+			fmt.Fprintf(b, "transpose %s\n", list(c.outputPads()))
+		}
+		if c.StandardRounding {
+			fmt.Fprintln(b, "rounding 0")
+		}
 		fmt.Fprintf(b, "scale %x %x\n", c.Alpha, c.Beta)
 		if c.Direction != oracle.Forward {
 			fmt.Fprintf(b, "direction %s\n", strings.TrimPrefix(c.Direction.String(), "backward "))
@@ -156,6 +168,28 @@ func Write(w io.Writer, cases []Case) error {
 		fmt.Fprintf(b, "run %s %s %s\n", c.Route, c.Algorithm, c.Workspace)
 	}
 	return b.Flush()
+}
+
+// computation is what the oracle computes for the case.
+func (c *Case) computation() (oracle.Direction, oracle.Operands) {
+	o := c.Operands
+	if !c.Transposed {
+		return c.Direction, o
+	}
+	o.X, o.XData, o.Y, o.YData = o.Y, o.YData, o.X, o.XData
+	return oracle.BackwardData, o
+}
+
+// outputPads are how many elements of y lie beyond what the last position of the filter reaches, which a
+// transposed convolution cannot know from x.
+func (c *Case) outputPads() []int {
+	v := c.Convolution
+	pads := make([]int, len(v.Pads))
+	for i := range pads {
+		reach := v.Dilations[i]*(c.W.Lengths[2+i]-1) + 1
+		pads[i] = (c.Y.Lengths[2+i] + 2*v.Pads[i] - reach) % v.Strides[i]
+	}
+	return pads
 }
 
 func writeTensor(w io.Writer, name string, t oracle.Tensor, data []byte) {

@@ -203,3 +203,86 @@ func TestCheckFused(t *testing.T) {
 	c.Fusion.Activation.Name = "tanh"
 	require.ErrorContains(t, c.Check(r), "no activation tanh")
 }
+
+func TestGenerateBeyondCoversEverything(t *testing.T) {
+	cases := convcases.GenerateBeyond(1, 700)
+	require.NotEqual(t, cases[0].XData, convcases.GenerateBeyond(2, 1)[0].XData)
+	var again, first bytes.Buffer // since a NaN is unequal to itself
+	require.NoError(t, convcases.Write(&first, cases))
+	require.NoError(t, convcases.Write(&again, convcases.GenerateBeyond(1, 700)))
+	require.Equal(t, first.String(), again.String())
+	names := map[string]bool{}
+	for i := range cases {
+		c := &cases[i]
+		require.False(t, names[c.Name], c.Name)
+		names[c.Name] = true
+		require.Equal(t, convcases.Alone, c.Route)
+		require.Equal(t, []float64{1, 0}, []float64{c.Alpha, c.Beta})
+		require.Equal(t, strings.Contains(c.Name, "/transposed/"), c.Transposed)
+		require.Equal(t, strings.Contains(c.Name, "float8"), c.StandardRounding)
+		require.Len(t, c.XData, c.X.Bytes())
+		require.Len(t, c.YData, c.Y.Bytes())
+		wide, narrow := c.X.Lengths, c.Y.Lengths
+		if c.Transposed {
+			wide, narrow = narrow, wide
+		}
+		lengths, err := c.Convolution.OutputLengths(wide, c.W.Lengths)
+		require.NoError(t, err, c.Name)
+		require.Equal(t, lengths, narrow, c.Name)
+		// What y holds is no result, and what the oracle gets is one.
+		r := beyondResult(t, c)
+		require.NoError(t, c.Check(r), c.Name)
+		c.Y.Type.Put(r.Y, c.Y.Type.Get(c.YData))
+		require.ErrorContains(t, c.Check(r), "wrong", c.Name)
+	}
+	require.Contains(t, first.String(), "\ntranspose 1", "an output that is padded")
+	// Two types, and eight transposed; three ranks, four layouts, three groupings, two dilations.
+	require.Len(t, names, (2+8)*3*4*3*2)
+}
+
+// beyondResult is what the driver would print if everything were right.
+func beyondResult(t *testing.T, c *convcases.Case) convcases.Result {
+	t.Helper()
+	o, direction := c.Operands, oracle.Forward
+	if c.Transposed {
+		direction = oracle.BackwardData
+		o.X, o.XData, o.Y, o.YData = o.Y, o.YData, o.X, o.XData
+	}
+	values, err := c.Convolution.Compute(direction, o)
+	require.NoError(t, err)
+	r := convcases.Result{Name: c.Name, Output: c.Y.Lengths, Y: bytes.Clone(c.YData)}
+	i := 0
+	c.Y.Each(func(_ []int, offset int) {
+		c.Y.Type.Put(r.Y[offset:], values[i].Exact)
+		i++
+	})
+	return r
+}
+
+// A transposed convolution spreads each element of x over y, with weights that the filter has in the same order.
+func TestCheckTransposed(t *testing.T) {
+	c := convcases.Case{
+		Name:        "t",
+		Convolution: oracle.Convolution{Pads: []int{1}, Strides: []int{2}, Dilations: []int{1}, Groups: 1},
+		Transposed:  true, StandardRounding: true,
+		Operands: oracle.Operands{
+			X: oracle.Packed(oracle.Float8, []int{1, 1, 2}, nil), XData: []byte{0x52, 0x56}, // 5, 7
+			W: oracle.Packed(oracle.Float8, []int{1, 1, 3}, nil), WData: []byte{0x40, 0x48, 0x50}, // 1, 2, 4
+			Y: oracle.Packed(oracle.Float8, []int{1, 1, 4}, nil), YData: []byte{0x80, 0x80, 0x80, 0x80}, Alpha: 1,
+		},
+		Route: convcases.Alone, Algorithm: convcases.Direct, Workspace: convcases.None,
+	}
+	var b bytes.Buffer
+	require.NoError(t, convcases.Write(&b, []convcases.Case{c}))
+	require.Contains(t, b.String(), "\nconv 1 2 1 1\ntranspose 1\nrounding 0\nscale ")
+	require.Contains(t, b.String(), "x float8_fnuz 1,1,2 2,2,1 5256\n")
+	// 5*2, 5*4 + 7*1, 7*2, 7*4; 27 is between 26 and 28, nearer to the even one.
+	r := convcases.Result{Name: "t", Output: []int{1, 1, 4}, Y: []byte{0x5a, 0x66, 0x5e, 0x66}}
+	require.NoError(t, c.Check(r))
+	for _, wrong := range [][]byte{{0x66, 0x5e, 0x66, 0x5a}, {0x5a, 0x66, 0x5e, 0x80}, {0x5a, 0x68, 0x5e, 0x66}} {
+		r.Y = wrong
+		require.ErrorContains(t, c.Check(r), "wrong", "%x", wrong)
+	}
+	c.Transposed = false
+	require.ErrorContains(t, c.Check(r), "the convolution gives")
+}

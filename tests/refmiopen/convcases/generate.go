@@ -128,6 +128,7 @@ func GenerateBackward(seed uint64, n int) []Case {
 	return cases
 }
 
+// generate draws a case. Types are those of what is read and what is computed.
 func generate(rng *rand.Rand, d oracle.Direction, types typePair, spatial int, l layout, g grouping, dilated bool) Case {
 	groups, cPerGroup, kPerGroup := g.pick(rng)
 	conv := oracle.Convolution{Groups: groups}
@@ -165,9 +166,13 @@ func generate(rng *rand.Rand, d oracle.Direction, types typePair, spatial int, l
 		xLayout, yLayout = yLayout, xLayout
 	}
 	c := Case{Convolution: conv, Direction: d, Workspace: Full}
-	c.X = xLayout.apply(rng, types.x, x)
+	xType, yType := types.x, types.y
+	if d == oracle.BackwardData {
+		xType, yType = yType, xType
+	}
+	c.X = xLayout.apply(rng, xType, x)
 	c.W = other().apply(rng, types.x, w)
-	c.Y = yLayout.apply(rng, types.y, y)
+	c.Y = yLayout.apply(rng, yType, y)
 	c.Alpha = 1
 	if types.scaled {
 		c.Alpha = []float64{1, 1, 0.5, -1.25, 3}[rng.IntN(5)]
@@ -232,11 +237,18 @@ func product(values []int) int {
 }
 
 // contents fills a buffer, gaps included, with values whose sums of the given length stay in the
-// range of every type.
+// range of every type that has infinities.
 func contents(rng *rand.Rand, t oracle.Tensor, length int) []byte {
 	data := make([]byte, t.Bytes())
+	scale := 1.0
+	switch t.Type { // some sums are to leave the range of these
+	case oracle.Float8:
+		scale = []float64{1, 1, 24}[rng.IntN(3)]
+	case oracle.BFloat8:
+		scale = []float64{1, 1, 384}[rng.IntN(3)]
+	}
 	for i := 0; i < len(data); i += t.Type.Size() {
-		v := 2*rng.Float64() - 1
+		v := scale * (2*rng.Float64() - 1)
 		switch t.Type {
 		case oracle.Int8:
 			v *= 127
@@ -296,15 +308,20 @@ var Mutations = map[string]func(Case) (Case, bool){
 			t, data = c.Y, &c.YData
 		}
 		changed := slices.Clone(*data)
-		t.Type.Put(changed, t.Type.Get(changed)+largeStep(t.Type))
+		before := t.Type.Get(changed)
+		t.Type.Put(changed, before+largeStep(t.Type, before))
 		*data = changed
 		return c.fits(true)
 	},
 }
 
-func largeStep(t oracle.Type) float64 {
-	if t.IsInteger() {
+// largeStep is a step from a number that is seen in a sum of such numbers.
+func largeStep(t oracle.Type, from float64) float64 {
+	switch {
+	case t.IsInteger():
 		return -16
+	case t.Size() == 1:
+		return max(0.5, math.Abs(from)) // these have few digits
 	}
 	return 0.5
 }
@@ -314,8 +331,9 @@ func (c Case) fits(changed bool) (Case, bool) {
 	if !changed {
 		return c, false
 	}
-	lengths, err := c.Convolution.OutputLengths(c.X.Lengths, c.W.Lengths)
-	return c, err == nil && slices.Equal(lengths, c.Y.Lengths)
+	_, o := c.computation()
+	lengths, err := c.Convolution.OutputLengths(o.X.Lengths, o.W.Lengths)
+	return c, err == nil && slices.Equal(lengths, o.Y.Lengths)
 }
 
 func flip(t oracle.Tensor, data []byte) []byte {

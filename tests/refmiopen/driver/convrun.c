@@ -6,10 +6,14 @@
  * One word or list per field, lists separated by commas without blanks, buffers in hexadecimal:
  *
  *   case NAME
- *   x TYPE LENGTHS STRIDES HEX       TYPE: half bfloat16 float double int8 int32
+ *   x TYPE LENGTHS STRIDES HEX       TYPE: half bfloat16 float double int8 int32 float8_fnuz
+ *                                    bfloat8_fnuz
  *   w TYPE LENGTHS STRIDES HEX
  *   y TYPE LENGTHS STRIDES HEX       what y holds before the call, gaps included
  *   conv PADS STRIDES DILATIONS GROUPS
+ *   transpose OUTPUTPADS             the mode is miopenTranspose, with these paddings of the output
+ *   rounding NUMBER                  the attribute of 8-bit floating types; the library's default
+ *                                    when the line is missing
  *   scale ALPHA BETA
  *   direction NAME                   forward (when the line is missing), data or weights: what is
  *                                    computed, y, x or w, from the two others
@@ -21,7 +25,8 @@
  *
  * ROUTE is how the algorithm is made ready: find, compile, immediate (one call, alpha and beta do
  * not apply), find2 (miopenFindSolutions and miopenRunSolution, likewise), assume (not at all: an
- * earlier case may have done it) or unprepared (not at all, on a handle of its own). Fused
+ * earlier case may have done it), unprepared (not at all, on a handle of its own) or alone (not at
+ * all, and nothing is asked about solutions and workspace, of which there is none). Fused
  * convolutions have the routes plan (a fusion plan of the convolution and what is given of bias and
  * activation) and fused (miopenConvolutionBiasActivationForward), and there is bias, which is
  * miopenConvolutionForwardBias on y alone. ALGORITHM is gemm, direct, fft,
@@ -46,6 +51,7 @@
  * Exit status: 0, whatever the statuses of the library; 1 when threads differ or the output cannot
  * be written; 2 for a mistake in the input or the command line.
  */
+#define MIOPEN_BETA_API /* for the rounding of 8-bit floating types */
 #include <miopen/miopen.h>
 
 #include <errno.h>
@@ -86,6 +92,9 @@ struct conv_case {
   int strides[MAX_DIMS];
   int dilations[MAX_DIMS];
   int groups;
+  int transposed;
+  int output_pads[MAX_DIMS];
+  int rounding; /* -1: the default */
   double alpha, beta;
   char route[16];
   int algorithm;
@@ -103,6 +112,8 @@ static const struct name types[] = {{"half", miopenHalf},
                                     {"double", miopenDouble},
                                     {"int8", miopenInt8},
                                     {"int32", miopenInt32},
+                                    {"float8_fnuz", miopenFloat8_fnuz},
+                                    {"bfloat8_fnuz", miopenBFloat8_fnuz},
                                     {NULL, 0}};
 
 static const struct name algorithms[] = {{"gemm", miopenConvolutionFwdAlgoGEMM},
@@ -122,8 +133,9 @@ static const struct name activations[] = {{"identity", miopenActivationPASTHRU},
                                           {"tanh", miopenActivationTANH},
                                           {NULL, 0}};
 
-static const char *const routes[] = {"find",       "compile", "immediate", "find2", "assume",
-                                     "unprepared", "plan",    "fused",     "bias",  NULL};
+static const char *const routes[] = {"find",   "compile",    "immediate", "find2",
+                                     "assume", "unprepared", "alone",     "plan",
+                                     "fused",  "bias",       NULL};
 static const char *const workspaces[] = {"full", "short", "none", NULL};
 
 /* ---- reading ---- */
@@ -242,6 +254,7 @@ static int read_case(struct conv_case *c) {
   static size_t size;
   memset(c, 0, sizeof *c);
   c->activation = -1;
+  c->rounding = -1;
   while (getline(&line, &size, stdin) > 0) {
     ++line_number;
     const char *key = strtok(line, " \n");
@@ -276,6 +289,12 @@ static int read_case(struct conv_case *c) {
         fail("pads, strides and dilations differ in number");
       list("groups", groups);
       c->groups = groups[0];
+    } else if (strcmp(key, "transpose") == 0) {
+      c->transposed = 1;
+      if (list("output pads", c->output_pads) != c->spatial)
+        fail("pads and output pads differ in number");
+    } else if (strcmp(key, "rounding") == 0) {
+      c->rounding = (int)number("the rounding");
     } else if (strcmp(key, "scale") == 0) {
       c->alpha = number("alpha");
       c->beta = number("beta");
@@ -397,8 +416,13 @@ static void describe(struct run *r, const struct conv_case *c) {
   create_tensor(r, &r->tensors[Y], &c->tensors[Y]);
   STEP(miopenCreateConvolutionDescriptor, &r->conv);
   STEP(miopenInitConvolutionNdDescriptor, r->conv, c->spatial, c->pads, c->strides, c->dilations,
-       miopenConvolution);
+       c->transposed ? miopenTranspose : miopenConvolution);
   STEP(miopenSetConvolutionGroupCount, r->conv, c->groups);
+  if (c->transposed)
+    STEP(miopenSetTransposeConvNdOutputPadding, r->conv, c->spatial, c->output_pads);
+  if (c->rounding >= 0)
+    STEP(miopenSetConvolutionAttribute, r->conv, MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE,
+         c->rounding);
   if (c->deterministic)
     STEP(miopenSetConvolutionAttribute, r->conv, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1);
 
@@ -614,6 +638,10 @@ static void run_route(struct run *r, const struct conv_case *c) {
   }
   if (strcmp(c->route, "bias") == 0) {
     run_bias(r, c);
+    return;
+  }
+  if (strcmp(c->route, "alone") == 0) {
+    classic(r, c);
     return;
   }
   STEP_NAMED(f->get_workspace_name, f->get_workspace, PROBLEM(r), &r->workspace_bytes);

@@ -33,10 +33,14 @@ extern "C" {
 const char *miopenHipdnnShimVersion(void);
 
 /**
- * How hipDNN answered the last call that this thread made and that was forwarded to it: a
- * hipdnnStatus_t, 0 (HIPDNN_STATUS_SUCCESS) when it succeeded or when there was no such call. While
- * it is not 0, miopenGetErrorString() of the status that the call returned begins with
- * "[hipDNN-forwarded]" and has hipDNN's own message.
+ * What became of this thread's last call among those that can be forwarded, as a hipdnnStatus_t: 0
+ * (HIPDNN_STATUS_SUCCESS) when hipDNN served it, when MIOpen did, whatever that returned, and when
+ * there was no such call. Otherwise the call failed and was not left to MIOpen; with
+ * MIOPEN_HIPDNN_FORWARDING_POLICY=strict that includes calls that hipDNN never got, with
+ * HIPDNN_STATUS_NOT_SUPPORTED for those that have no translation and HIPDNN_STATUS_NOT_INITIALIZED
+ * where hipDNN or the shim's forwarding library is missing. While it is not 0,
+ * miopenGetErrorString() of the status that the call returned begins with "[hipDNN-forwarded]" and
+ * has hipDNN's own message, if there is one.
  *
  * Never fails and never blocks; callable from any thread.
  */
@@ -45,15 +49,19 @@ int miopenGetLastForwardedError(void);
 /** What the process did with the calls that can be forwarded, since it started. */
 struct miopenForwardingStatistics {
   unsigned long forwarded;   /**< calls that hipDNN served */
-  unsigned long native;      /**< calls that MIOpen served although forwarding was on */
+  unsigned long native;      /**< calls that MIOpen served although forwarding was on, without
+                                  those that an engine of hipDNN makes on the thread it serves */
   unsigned long failed;      /**< calls that were not left to MIOpen and returned an error */
   unsigned long plan_hits;   /**< executions with an execution plan that was there */
   unsigned long plan_builds; /**< execution plans that were built */
 };
 
 /**
- * Fills the first bytes of a structure, zero all over when nothing was forwarded or forwarding is
- * off. The numbers are read one after the other while other threads go on.
+ * Fills the first bytes of a structure. All is zero while forwarding is off, and in a child that
+ * was forked after the first such call, where MIOpen serves what is called and nothing is counted.
+ * Where forwarding is on and hipDNN or the shim's forwarding library is missing, calls count all
+ * the same: as native, or as failed with MIOPEN_HIPDNN_FORWARDING_POLICY=strict. The numbers are
+ * read one after the other while other threads go on.
  *
  * statistics is the caller's, bytes its size: pass sizeof, so that a library with more or fewer
  * members fills what the caller has. Returns miopenStatusSuccess (0), or miopenStatusBadParm (3)
