@@ -133,7 +133,7 @@ func runPointwise(n *graph.Pointwise, bind func(graph.UID) memory) error {
 	case graph.PointwiseReLU:
 		f = func(at []int64) float64 {
 			v := operand(0, at)
-			lower, upper, slope := 0.0, math.MaxFloat32, 0.0
+			lower, upper, slope := 0.0, math.Inf(1), 0.0
 			for p, to := range map[*float32]*float64{n.Clip.Lower: &lower, n.Clip.Upper: &upper, n.Clip.Slope: &slope} {
 				if p != nil {
 					*to = float64(*p)

@@ -236,8 +236,6 @@ func activationOf(c graph.Clip) (miopen.Activation, error) {
 		return miopen.Activation{Mode: miopen.ActivationReLU}, nil
 	case lower == 0:
 		return miopen.Activation{Mode: miopen.ActivationClippedReLU, Alpha: upper}, nil
-	case unbounded:
-		return miopen.Activation{Mode: miopen.ActivationClamp, Alpha: lower, Beta: math.MaxFloat32}, nil
 	default:
 		return miopen.Activation{Mode: miopen.ActivationClamp, Alpha: lower, Beta: upper}, nil
 	}
@@ -372,18 +370,52 @@ func PaddedTensor(t *miopen.Tensor) miopen.Tensor {
 
 func with(v []int64, last int64) []int64 { return append(slices.Clone(v), last) }
 
-// Fusable is the padded problem of a fused convolution as MIOpen takes it: all tensors packed in one
-// layout, channels first or last. A fusion plan derives y's descriptor from x's and compares all
-// strides when it is executed, also those of dimensions of one element, which mean nothing and are
-// set here to what the layout gives. False if there is no such layout, or if x alone, which is all
-// that MIOpen looks at, looks like another one.
+// layouts are those that MIOpen has solvers for, in the order in which it looks for them.
+var layouts = [...]func(dims []int64) []int64{miopen.PackedStrides, miopen.ChannelsLastStrides}
+
+// Packed is the padded problem of a convolution as MIOpen takes it: all tensors packed in one layout,
+// channels first or last. False if they are not.
+//
+// Strides of dimensions of one element mean nothing in a graph and are set to what the layout gives:
+// MIOpen sorts strides before it gives them to its kernels (MakeStrideArray in
+// conv_direct_naive_conv.hpp), and versions of it differ in whether they tell a layout by them.
+//
+// Gaps, which MIOpen's descriptors can have, are not safe with any layout, and nothing fails. Channels
+// first, solvers by matrix products, which MIOpen prefers to all others that take such tensors, read
+// lengths alone (gemm.cpp, up to 3.5 at least; newer ones refuse). With groups, a group's stride is
+// taken to be that of what is around the channels, divided by the groups (SplitStrideCtoGC). Channels
+// last, solvers of Composable Kernel keep the strides that they were compiled with, and MIOpen finds
+// what it compiled by a key without strides (MakeNetworkConfig).
+func Packed(c *miopen.Convolution) (miopen.Convolution, bool) {
+	p := Padded(c)
+	for _, layout := range layouts {
+		if q, ok := laid(p, layout); ok {
+			return q, true
+		}
+	}
+	return p, false
+}
+
+// laid is a problem with the strides of a layout, if that is how its tensors lie in memory.
+func laid(p miopen.Convolution, layout func([]int64) []int64) (miopen.Convolution, bool) {
+	for _, t := range []*miopen.Tensor{&p.X, &p.W, &p.Y} {
+		strides := layout(t.Dims)
+		if !alike(t, strides) {
+			return p, false
+		}
+		t.Strides = strides
+	}
+	return p, true
+}
+
+// Fusable is Packed for a fused convolution. A fusion plan derives y's descriptor from x's and compares
+// all strides when it is executed: false also if x alone, which is all that MIOpen looks at, looks like
+// another layout.
 func Fusable(c *miopen.Convolution) (miopen.Convolution, bool) {
 	p := Padded(c)
-	for _, layout := range []func([]int64) []int64{miopen.PackedStrides, miopen.ChannelsLastStrides} {
-		x, w, y := layout(p.X.Dims), layout(p.W.Dims), layout(p.Y.Dims)
-		if alike(&p.X, x) && alike(&p.W, w) && alike(&p.Y, y) && slices.Equal(y, derived(p.X.Dims, x, p.Y.Dims)) {
-			p.X.Strides, p.W.Strides, p.Y.Strides = x, w, y
-			return p, true
+	for _, layout := range layouts {
+		if q, ok := laid(p, layout); ok && slices.Equal(q.Y.Strides, derived(q.X.Dims, q.X.Strides, q.Y.Dims)) {
+			return q, true
 		}
 	}
 	return p, false

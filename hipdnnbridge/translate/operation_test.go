@@ -59,7 +59,7 @@ var someActivations = []miopen.Activation{
 	{Mode: miopen.ActivationLeakyReLU, Alpha: -2},
 	{Mode: miopen.ActivationClamp, Alpha: -3, Beta: 4},
 	{Mode: miopen.ActivationClamp, Alpha: 1, Beta: 2},
-	{Mode: miopen.ActivationClamp, Alpha: -1, Beta: math.MaxFloat32},
+	{Mode: miopen.ActivationClamp, Alpha: -1, Beta: math.Inf(1)},
 }
 
 func anActivation(rng *rand.Rand) *miopen.Activation {
@@ -538,7 +538,7 @@ var clips = []struct {
 	{graph.Clip{Upper: number(6)}, miopen.Activation{Mode: miopen.ActivationClippedReLU, Alpha: 6}},
 	{graph.Clip{Lower: number(0), Upper: number(6)}, miopen.Activation{Mode: miopen.ActivationClippedReLU, Alpha: 6}},
 	{graph.Clip{Lower: number(-1), Upper: number(6)}, miopen.Activation{Mode: miopen.ActivationClamp, Alpha: -1, Beta: 6}},
-	{graph.Clip{Lower: number(1)}, miopen.Activation{Mode: miopen.ActivationClamp, Alpha: 1, Beta: math.MaxFloat32}},
+	{graph.Clip{Lower: number(1)}, miopen.Activation{Mode: miopen.ActivationClamp, Alpha: 1, Beta: math.Inf(1)}},
 	{graph.Clip{Slope: number(0.25)}, miopen.Activation{Mode: miopen.ActivationLeakyReLU, Alpha: 0.25}},
 	{graph.Clip{Lower: number(0), Slope: number(-1)}, miopen.Activation{Mode: miopen.ActivationLeakyReLU, Alpha: -1}},
 }

@@ -45,6 +45,7 @@ const (
 	RuntimeValue                // graph to MIOpen: a tensor is a value that executions pass
 	ConstantValue               // graph to MIOpen: a tensor is a value in the graph
 	RaggedTensor                // graph to MIOpen: rows of a tensor have lengths of their own
+	NotPacked                   // graph to MIOpen: the tensors are not packed in one layout
 	NoSolution                  // graph to MIOpen: MIOpen has no solution for the problem
 	reasons
 )
@@ -90,6 +91,7 @@ var reasonTexts = [reasons]string{
 	RuntimeValue:         "runtime-value",
 	ConstantValue:        "constant-value",
 	RaggedTensor:         "ragged-tensor",
+	NotPacked:            "not-packed",
 	NoSolution:           "no-solution",
 }
 

@@ -12,9 +12,11 @@ import (
 // Context is a plan that can be executed, on the handle that made it. It does not change.
 type Context struct {
 	owner   *Handle // its lock guards problem's objects and the arguments of fusion
+	miopen  Object  // MIOpen's handle that the plan was compiled on
 	problem *problem
 	config  config
 	graph   []byte
+	version [3]uint64 // of MIOpen
 
 	solution  uint64 // of a convolution alone
 	fusion    fusion // of any other
@@ -58,16 +60,21 @@ func (c *Context) Execute(h *Handle, workspace uintptr, buffers []Buffer) error 
 			return missing(p.names[i], buffers)
 		}
 	}
+	left, err := h.enter()
+	if err != nil {
+		return err
+	}
+	defer h.leave(left)
 	if !p.fused {
-		if s := p.m.Run(h.miopen, &p.conv, at, workspace, c.workspace, c.solution); s != miopen.StatusSuccess {
+		if s := p.m.Run(c.miopen, &p.conv, at, workspace, c.workspace, c.solution); s != miopen.StatusSuccess {
 			return failed(p.call("Immediate"), s, p.String())
 		}
 		return nil
 	}
-	return c.executeFused(h, workspace, at, buffers)
+	return c.executeFused(workspace, at, buffers)
 }
 
-func (c *Context) executeFused(h *Handle, workspace uintptr, at Addresses, buffers []Buffer) error {
+func (c *Context) executeFused(workspace uintptr, at Addresses, buffers []Buffer) error {
 	p, f := c.problem, &c.fusion
 	var bias uintptr
 	if p.bias != 0 {
@@ -88,7 +95,7 @@ func (c *Context) executeFused(h *Handle, workspace uintptr, at Addresses, buffe
 			return failed("miopenSetOpArgsActivForward", s, p.String())
 		}
 	}
-	if s := p.m.ExecuteFusion(h.miopen, f.plan, p.conv.X, at.X, p.conv.Y, at.Y, f.args, workspace, c.workspace); s != miopen.StatusSuccess {
+	if s := p.m.ExecuteFusion(c.miopen, f.plan, p.conv.X, at.X, p.conv.Y, at.Y, f.args, workspace, c.workspace); s != miopen.StatusSuccess {
 		return failed("miopenExecuteFusionPlan", s, p.String())
 	}
 	return nil
@@ -126,8 +133,8 @@ func missing(name graph.UID, buffers []Buffer) error {
 //	72  uint64   solution, 0 of a fused convolution
 //	80  graph
 //
-// The device is not named, since MIOpen does not tell: that a solution is one for the device at hand
-// is asked anew when the context is restored.
+// The device is not named, since MIOpen does not tell: whether it has the solution for the device at
+// hand is asked anew when the context is restored.
 const (
 	magic         = "MPEC"
 	formatVersion = 1
@@ -138,7 +145,7 @@ const (
 // Serialize is the context as bytes, for Restore.
 func (c *Context) Serialize() []byte {
 	b := make([]byte, headerSize, graphAt+len(c.graph))
-	for _, v := range c.owner.version {
+	for _, v := range c.version {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.config.engine.ID))
@@ -194,22 +201,13 @@ func (h *Handle) Restore(serialized []byte) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.sameVersion(version); err != nil {
-		return nil, err
+	here, status := h.m.Version()
+	switch {
+	case status != miopen.StatusSuccess:
+		return nil, failed("miopenGetVersion", status, "restoring a context")
+	case version != here: // its solutions may be others
+		return nil, fail(StatusInvalidValue, "the context was serialised with MIOpen %d.%d.%d, this is %d.%d.%d: build the plan anew",
+			version[0], version[1], version[2], here[0], here[1], here[2])
 	}
 	return h.build(c, op, b[graphAt:], &solution)
-}
-
-// sameVersion says that solutions of another version of MIOpen may be others.
-func (h *Handle) sameVersion(v [3]uint64) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.open(); err != nil {
-		return err
-	}
-	if v != h.version {
-		return fail(StatusInvalidValue, "the context was serialised with MIOpen %d.%d.%d, this is %d.%d.%d: build the plan anew",
-			v[0], v[1], v[2], h.version[0], h.version[1], h.version[2])
-	}
-	return nil
 }

@@ -2,7 +2,8 @@
 // has to do, without the C around it.
 //
 // A graph is read (provider/wire), checked and translated to one operation of MIOpen
-// (hipdnnbridge/translate), or declined with a reason. Applicability compiles nothing. Building a
+// (hipdnnbridge/translate), or declined with a reason: one is that tensors are not packed, which MIOpen
+// has words for and does not compute right (translate.Packed). Applicability compiles nothing. Building a
 // plan chooses a solution and compiles it, once; executing it looks up buffers and enqueues, and
 // neither allocates nor waits, so it can be captured in a HIP graph.
 //

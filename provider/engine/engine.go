@@ -79,7 +79,8 @@ func failed(call string, status miopen.Status, tried string) error {
 type Engine struct {
 	ID   int64
 	Name string
-	// Deterministic engines give the same bits in every run.
+	// Deterministic engines set MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, and so give the same bits in
+	// every run as far as MIOpen's solvers look at it, which not all of every version do.
 	Deterministic bool
 }
 

@@ -25,10 +25,24 @@ type fake struct {
 	uncompilable map[uint64]bool
 
 	stream     uintptr
+	streams    map[engine.Object]uintptr // by handle
 	attributes map[int32]int32
+	own        map[engine.Object]bool // convolutions that are to be deterministic
+	compiled   map[string]string      // what was compiled, by handle and what MIOpen takes for the same problem
+	devices    devices
 	tensors    map[engine.Object]tensor
 	run        []string
+	ran        string // what was compiled that ran last
 	solution   map[engine.Object]engine.Solution
+}
+
+// devices are HIP's, as one thread sees them.
+type devices struct {
+	current int32 // -1: HIP cannot say
+	streams map[uintptr]int32
+	refused bool                    // no device can be made the current one
+	of      map[engine.Object]int32 // where handles were made
+	sets    int
 }
 
 type tensor struct {
@@ -42,6 +56,8 @@ func newFake() *fake {
 		solutions: []engine.Solution{{ID: 91, Workspace: 4096}, {ID: 85, Workspace: 0}},
 		found:     []engine.Solution{{ID: 85, Workspace: 0}, {ID: 91, Workspace: 4096}},
 		tensors:   map[engine.Object]tensor{}, attributes: map[int32]int32{}, solution: map[engine.Object]engine.Solution{},
+		streams: map[engine.Object]uintptr{}, own: map[engine.Object]bool{}, compiled: map[string]string{},
+		devices: devices{current: -1, streams: map[uintptr]int32{}, of: map[engine.Object]int32{}},
 	}
 }
 
@@ -78,14 +94,43 @@ func (f *fake) end(call string, o engine.Object, kind string) miopen.Status {
 
 func (f *fake) Version() ([3]uint64, miopen.Status) { return f.version, f.step("miopenGetVersion") }
 func (f *fake) Create() (engine.Object, miopen.Status) {
-	return f.make("miopenCreate", "handle")
+	h, s := f.make("miopenCreate", "handle")
+	f.devices.of[h] = f.devices.current
+	return h, s
 }
-func (f *fake) Destroy(h engine.Object) miopen.Status { return f.end("miopenDestroy", h, "handle") }
-func (f *fake) SetStream(h engine.Object, stream uintptr) miopen.Status {
+func (f *fake) Device() int32 { return f.devices.current }
+func (f *fake) SetDevice(device int32) int32 {
+	if f.devices.refused {
+		return 101
+	}
+	f.devices.current = device
+	f.devices.sets++
+	return 0
+}
+func (f *fake) StreamDevice(stream uintptr) int32 {
+	if device, ok := f.devices.streams[stream]; ok {
+		return device
+	}
+	return -1
+}
+
+// needHandle says that a handle is used while another device is the thread's: MIOpen would change that behind the
+// caller's back.
+func (f *fake) needHandle(h engine.Object) {
 	f.need(h, "handle")
+	if f.devices.of[h] != f.devices.current {
+		panic(fmt.Sprintf("a handle of device %d is used on device %d", f.devices.of[h], f.devices.current))
+	}
+}
+func (f *fake) Destroy(h engine.Object) miopen.Status {
+	f.needHandle(h)
+	return f.end("miopenDestroy", h, "handle")
+}
+func (f *fake) SetStream(h engine.Object, stream uintptr) miopen.Status {
+	f.needHandle(h)
 	s := f.step("miopenSetStream")
 	if s == miopen.StatusSuccess {
-		f.stream = stream
+		f.stream, f.streams[h] = stream, stream
 	}
 	return s
 }
@@ -117,7 +162,7 @@ func (f *fake) SetGroups(o engine.Object, _ int32) miopen.Status {
 }
 func (f *fake) SetAttribute(o engine.Object, name, value int32) miopen.Status {
 	f.need(o, "convolution")
-	f.attributes[name] = value
+	f.attributes[name], f.own[o] = value, value == 1
 	return f.step("miopenSetConvolutionAttribute")
 }
 func (f *fake) DestroyConvolution(o engine.Object) miopen.Status {
@@ -127,7 +172,7 @@ func (f *fake) DestroyConvolution(o engine.Object) miopen.Status {
 var calls = [...]string{"miopenConvolutionForward", "miopenConvolutionBackwardData", "miopenConvolutionBackwardWeights"}
 
 func (f *fake) immediate(h engine.Object, c *engine.Convolution, suffix string) miopen.Status {
-	f.need(h, "handle")
+	f.needHandle(h)
 	for _, t := range []engine.Object{c.X, c.W, c.Y} {
 		f.need(t, "tensor")
 	}
@@ -149,18 +194,29 @@ func (f *fake) SolutionWorkspace(h engine.Object, c *engine.Convolution, id uint
 			return s.Workspace, miopen.StatusSuccess
 		}
 	}
-	return 0, miopen.StatusBadParm
+	return 0, miopen.StatusSuccess // MIOpen does not ask a solver that needs none whether it is one for the problem
 }
+
+// key is what MIOpen takes for the same problem and solver: strides and attributes are not in it.
+func (f *fake) key(h engine.Object, c *engine.Convolution, id uint64) string {
+	return fmt.Sprint(h, c.Direction, f.tensors[c.X].dims, f.tensors[c.W].dims, f.tensors[c.Y].dims, id)
+}
+
+// Compile takes every solution, and what it finds compiled already.
 func (f *fake) Compile(h engine.Object, c *engine.Convolution, id uint64) miopen.Status {
 	s := f.immediate(h, c, "CompileSolution")
 	if f.uncompilable[id] {
 		return miopen.StatusUnknownError
+	}
+	if _, ok := f.compiled[f.key(h, c, id)]; !ok {
+		f.compiled[f.key(h, c, id)] = fmt.Sprintf("deterministic %v", f.own[c.Conv])
 	}
 	return s
 }
 func (f *fake) Run(h engine.Object, c *engine.Convolution, at engine.Addresses, workspace uintptr, bytes, id uint64) miopen.Status {
 	s := f.immediate(h, c, "Immediate")
 	f.record(fmt.Sprintf("%s %v %d/%d solution %d", calls[c.Direction], at, workspace, bytes, id))
+	f.ran = f.compiled[f.key(h, c, id)]
 	return s
 }
 
@@ -194,7 +250,7 @@ func (f *fake) DestroyFindOptions(o engine.Object) miopen.Status {
 	return f.end("miopenDestroyFindOptions", o, "options")
 }
 func (f *fake) FindSolutions(h, problem, options engine.Object, max uint64) ([]engine.Object, miopen.Status) {
-	f.need(h, "handle")
+	f.needHandle(h)
 	f.need(problem, "problem")
 	f.need(options, "options")
 	if s := f.step("miopenFindSolutions"); s != miopen.StatusSuccess {
@@ -243,12 +299,12 @@ func (f *fake) CreateOpActivation(plan engine.Object, _ miopen.ActivationMode) (
 	return opBase + 3, f.step("miopenCreateOpActivationForward")
 }
 func (f *fake) CompileFusionPlan(h, plan engine.Object) miopen.Status {
-	f.need(h, "handle")
+	f.needHandle(h)
 	f.need(plan, "plan")
 	return f.step("miopenCompileFusionPlan")
 }
 func (f *fake) FusionPlanWorkspace(h, plan engine.Object) (uint64, miopen.Status) {
-	f.need(h, "handle")
+	f.needHandle(h)
 	f.need(plan, "plan")
 	return f.fusedBytes, f.step("miopenFusionPlanGetWorkSpaceSize")
 }
@@ -282,7 +338,7 @@ func (f *fake) DestroyArgs(o engine.Object) miopen.Status {
 }
 func (f *fake) FusionWorkspace() bool { return !f.oldFusion }
 func (f *fake) ExecuteFusion(h, plan, input engine.Object, x uintptr, output engine.Object, y uintptr, args engine.Object, workspace uintptr, bytes uint64) miopen.Status {
-	f.need(h, "handle")
+	f.needHandle(h)
 	f.need(plan, "plan")
 	f.need(input, "tensor")
 	f.need(output, "tensor")

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
+
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
+	"example.com/miopen_hipdnn_shim/hipdnnbridge/miopen"
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/translate"
 	"example.com/miopen_hipdnn_shim/provider/wire"
 )
@@ -11,6 +14,10 @@ import (
 func readOperation(b []byte) (translate.Operation, error) {
 	w, err := wire.ReadGraph(b)
 	if err != nil {
+		var e *wire.Error
+		if errors.As(err, &e) && e.Unknown {
+			return nil, decline(translate.OperationUnsupported, "%v", err) // of a newer hipDNN
+		}
 		return nil, fail(StatusBadParam, "the graph of %d bytes: %v", len(b), err)
 	}
 	if err := w.Check(); err != nil {
@@ -24,7 +31,26 @@ func readOperation(b []byte) (translate.Operation, error) {
 	if err != nil {
 		return nil, asDecline(err)
 	}
+	if c := convolutionOf(op); c != nil {
+		if _, ok := translate.Packed(c); !ok {
+			return nil, decline(translate.NotPacked, "x %v strides %v, w %v strides %v, y %v strides %v",
+				c.X.Dims, c.X.Strides, c.W.Dims, c.W.Strides, c.Y.Dims, c.Y.Strides)
+		}
+	}
 	return op, nil
+}
+
+// convolutionOf is the problem of a convolution alone; that of a fused one was looked at by translate.
+func convolutionOf(op translate.Operation) *miopen.Convolution {
+	switch op := op.(type) {
+	case *translate.ConvolutionForward:
+		return &op.Problem
+	case *translate.ConvolutionBackwardData:
+		return &op.Problem
+	case *translate.ConvolutionBackwardWeights:
+		return &op.Problem
+	}
+	return nil
 }
 
 // asDecline turns translate's errors, which are declines all, into this package's.

@@ -53,11 +53,22 @@ type MIOpen interface {
 	Immediate
 	Find
 	Fusion
+	Devices
 
 	Version() (v [3]uint64, status miopen.Status) // major, minor, patch
 	Create() (handle Object, status miopen.Status)
 	Destroy(handle Object) miopen.Status
 	SetStream(handle Object, stream uintptr) miopen.Status
+}
+
+// Devices is what HIP, which MIOpen runs on, knows of devices. A MIOpen without HIP has none of it.
+type Devices interface {
+	// Device is the calling thread's device, -1 if that cannot be said.
+	Device() int32
+	// SetDevice makes a device the calling thread's. The status is hipError_t, 0 for success.
+	SetDevice(device int32) (status int32)
+	// StreamDevice is the device that a stream is of, -1 if that cannot be said.
+	StreamDevice(stream uintptr) int32
 }
 
 // Descriptors makes descriptors.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
@@ -107,10 +108,11 @@ func describe(m MIOpen, op translate.Operation, deterministic bool) (*problem, e
 }
 
 func (p *problem) make(bias *translate.Bias, deterministic bool) (err error) {
-	c := translate.Padded(&p.shape)
+	layout := translate.Packed
 	if p.fused {
-		c, _ = translate.Fusable(&p.shape) // or it would have been declined
+		layout = translate.Fusable
 	}
+	c, _ := layout(&p.shape) // or it would have been declined
 	for _, t := range []struct {
 		to   *Object
 		from *miopen.Tensor
@@ -320,6 +322,22 @@ func (p *problem) compile(handle Object, id, limit uint64) (uint64, error) {
 		return 0, failed(p.call("CompileSolution"), s, tried())
 	}
 	return bytes, nil
+}
+
+// restore compiles the solution of a plan that was built before. It has to be one that MIOpen has here
+// and now, as it need not be with another device, driver or setting: MIOpen itself compiles any number
+// that stands for a solver, for problems that the solver cannot compute, and for solvers of something
+// else.
+func (p *problem) restore(handle Object, id, limit uint64) (uint64, error) {
+	found, err := p.solutions(handle, maxSolutions)
+	if err != nil {
+		return 0, err
+	}
+	if !slices.ContainsFunc(found, func(s Solution) bool { return s.ID == id }) {
+		return 0, fail(StatusInvalidValue, "the serialised context's solution %d is none of the %d that MIOpen has here: build the plan anew: %v",
+			id, len(found), p)
+	}
+	return p.compile(handle, id, limit)
 }
 
 // choose compiles the first candidate that compiles.

@@ -29,7 +29,7 @@ type context interface {
 
 // provider is one opening of the library: the private MIOpen of one plugin.
 type provider struct {
-	create func() (handle, error)
+	create func(device int32) (handle, error)
 	log    func(severity int32, text string)
 }
 
@@ -130,13 +130,13 @@ func (e *entries) open(p *provider) uint64 {
 	return e.providers.add(e.last.Add(1), p)
 }
 
-func (e *entries) create(number uint64) (made uint64, err error) {
+func (e *entries) create(number uint64, device int32) (made uint64, err error) {
 	p, ok := e.providers.get(number)
 	if !ok {
 		return 0, &engine.Error{Status: engine.StatusNotInitialized, Text: "the library was not opened for this plugin"}
 	}
 	defer caught(&err, p)
-	h, err := p.create()
+	h, err := p.create(device)
 	if err != nil {
 		return 0, err
 	}

@@ -19,6 +19,7 @@ type fakeHandle struct {
 	panics  bool
 	closed  int
 	streams []uintptr
+	device  int32
 }
 
 func (h *fakeHandle) answer() error {
@@ -93,12 +94,12 @@ func open(t testing.TB, h *fakeHandle) (*entries, uint64, *[]string) {
 	var e entries
 	var logged []string
 	p := e.open(&provider{
-		create: func() (handle, error) { return h, h.answer() },
+		create: func(device int32) (handle, error) { h.device = device; return h, h.answer() },
 		log: func(severity int32, text string) {
 			logged = append(logged, fmt.Sprintf("%d %s", severity, text))
 		},
 	})
-	number, err := e.create(p)
+	number, err := e.create(p, 3)
 	require.NoError(t, err)
 	return &e, number, &logged
 }
@@ -119,7 +120,8 @@ func calls(e *entries, h, c uint64) map[string]func() error {
 func TestNumbers(t *testing.T) {
 	h := &fakeHandle{}
 	e, number, _ := open(t, h)
-	_, err := e.create(number)
+	require.EqualValues(t, 3, h.device)
+	_, err := e.create(number, -1)
 	require.Equal(t, engine.StatusNotInitialized, statusOf(err), "a handle is no provider")
 	c, err := e.prepare(number, []byte("config"), []byte("graph"))
 	require.NoError(t, err)
@@ -200,7 +202,7 @@ func TestErrors(t *testing.T) {
 	require.Equal(t, engine.StatusInternalError, statusOf(e.contextDestroy(c)))
 	require.Equal(t, engine.StatusInternalError, statusOf(e.destroy(number)))
 	require.Empty(t, e.handles.values, "it is gone nevertheless")
-	_, err = e.create(1)
+	_, err = e.create(1, -1)
 	require.Equal(t, engine.StatusInternalError, statusOf(err))
 }
 
@@ -209,7 +211,7 @@ func TestErrors(t *testing.T) {
 func TestExecuteDoesNotAllocate(t *testing.T) {
 	e, _, _ := open(t, &fakeHandle{})
 	e.last.Store(1 << 40)
-	number, err := e.create(1)
+	number, err := e.create(1, -1)
 	require.NoError(t, err)
 	c, err := e.prepare(number, nil, nil)
 	require.NoError(t, err)

@@ -61,8 +61,11 @@ func entryOpen(api unsafe.Pointer, log C.uintptr_t, number *C.uint64_t, text *C.
 			return
 		}
 		*number = C.uint64_t(process.open(&provider{
-			create: func() (handle, error) {
+			create: func(device int32) (handle, error) {
 				h, err := engine.Open(m)
+				if err == nil {
+					err = h.OnDevice(device)
+				}
 				if err != nil {
 					return nil, err
 				}
@@ -86,8 +89,8 @@ func entryOpen(api unsafe.Pointer, log C.uintptr_t, number *C.uint64_t, text *C.
 }
 
 //export entryCreate
-func entryCreate(number C.uint64_t, made *C.uint64_t, text *C.char) C.int32_t {
-	h, err := process.create(uint64(number))
+func entryCreate(number C.uint64_t, device C.int32_t, made *C.uint64_t, text *C.char) C.int32_t {
+	h, err := process.create(uint64(number), int32(device))
 	if err == nil {
 		*made = C.uint64_t(h)
 	}

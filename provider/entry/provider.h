@@ -58,7 +58,9 @@ struct miopen_provider_table {
 
   uint64_t provider; /* this opening, for create */
 
-  int32_t (*create)(uint64_t provider, uint64_t *handle, char *text);
+  /* device is HIP's that was the thread's when hipDNN's handle was made, -1 where that is unknown.
+   */
+  int32_t (*create)(uint64_t provider, int32_t device, uint64_t *handle, char *text);
   int32_t (*destroy)(uint64_t handle, char *text);
   int32_t (*set_stream)(uint64_t handle, void *stream, char *text); /* hipStream_t */
 

@@ -50,8 +50,8 @@ void *entry_copy(const void *data, size_t size) {
   errno = host_errno;                                                                              \
   return status
 
-static int32_t create(uint64_t provider, uint64_t *handle, char *text) {
-  KEEPING_ERRNO(entryCreate(provider, handle, text));
+static int32_t create(uint64_t provider, int32_t device, uint64_t *handle, char *text) {
+  KEEPING_ERRNO(entryCreate(provider, device, handle, text));
 }
 
 static int32_t destroy(uint64_t handle, char *text) {

@@ -31,7 +31,7 @@ set -- -O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -I../../..
 objects=
 for source in filter identity library plugin report; do
   # shellcheck disable=SC2086 # CFLAGS are several words
-  "${CC:-gcc}" -std=c11 "$@" ${CFLAGS:-} -c $source.c -o "$work/$source.o"
+  "${CC:-gcc}" -std=gnu11 "$@" ${CFLAGS:-} -c $source.c -o "$work/$source.o"
   objects="$objects $work/$source.o"
 done
 # The interface copts of the private library.
@@ -41,7 +41,7 @@ done
   -c private_api.cpp -o "$work/private_api.o"
 # shellcheck disable=SC2016,SC2086 # the dynamic loader expands $ORIGIN
 "${CC:-gcc}" -shared -o "$work/libmiopen_private_plugin.so" $objects "$work/private_api.o" \
-  "$split/libMIOpen_private.so.1" -Wl,-soname,libmiopen_private_plugin.so -Wl,--version-script=plugin.map \
+  -Wl,--no-as-needed "$split/libMIOpen_private.so.1" -Wl,-soname,libmiopen_private_plugin.so -Wl,--version-script=plugin.map \
   -Wl,-rpath,'$ORIGIN/../..' -Wl,--enable-new-dtags -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,defs \
   -Wl,--allow-shlib-undefined -Wl,--build-id -Wl,--as-needed -lpthread -ldl ${LDFLAGS:-}
 mv "$work/libmiopen_private_plugin.so" "$out/libmiopen_private_plugin.so"

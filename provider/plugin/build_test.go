@@ -126,7 +126,7 @@ func toldLibrary(t testing.TB) string {
 
 func hostProgram(t testing.TB) string {
 	return once(t, "HOST", "host", func(dir string) {
-		compile(t, "testdata/host.c", "-o", filepath.Join(dir, "host"), "-pthread", "-ldl")
+		compile(t, "testdata/host.c", "-o", filepath.Join(dir, "host"), "-rdynamic", "-pthread", "-ldl")
 	})
 }
 

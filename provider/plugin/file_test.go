@@ -86,15 +86,19 @@ func differences(t *testing.T, a abi) (list []string) {
 	return list
 }
 
-// The double has no graphs with overrides.
-const beyondTheDouble = "hipdnnEnginePluginExecuteOpGraphWithOverrides"
+// The double has no graphs with overrides, and asks for serialised contexts as hipDNN first did.
+const (
+	withOverrides = "hipdnnEnginePluginExecuteOpGraphWithOverrides"
+	withEngineID  = "hipdnnEnginePluginSerializeExecutionContextWithEngineId"
+)
 
 // TestHeader: the ABI here is that of the double, which was written for itself.
 func TestHeader(t *testing.T) {
 	header := own(t)
-	require.Equal(t, []string{beyondTheDouble}, differences(t, readHeader(header)))
+	require.Equal(t, []string{withOverrides, withEngineID}, differences(t, readHeader(header)))
 	require.Equal(t, "hipdnnPluginStatus_t hipdnnEnginePluginHandle_t hipdnnEnginePluginExecutionContext_t void* consthipdnnPluginDeviceBuffer_t* uint32_t uint32_t constint64_t* constuint32_t* constint64_t*const* constint64_t*const*",
-		readHeader(header).functions[beyondTheDouble])
+		readHeader(header).functions[withOverrides])
+	require.Equal(t, "hipdnnPluginStatus_t hipdnnEnginePluginHandle_t int64_t hipdnnEnginePluginExecutionContext_t hipdnnPluginConstData_t*", readHeader(header).functions[withEngineID])
 
 	for change, noticed := range map[[2]string]string{
 		{"STATUS_NOT_APPLICABLE = 5", "STATUS_NOT_APPLICABLE = 4"}: "HIPDNN_PLUGIN_STATUS_NOT_APPLICABLE",
@@ -135,7 +139,7 @@ func TestFile(t *testing.T) {
 		wanted = append(wanted, name)
 	}
 	require.ElementsMatch(t, wanted, exported)
-	require.Len(t, exported, 24)
+	require.Len(t, exported, 25)
 	require.Greater(t, private, 40)
 
 	needed, err := f.ImportedLibraries()
@@ -172,4 +176,43 @@ func TestAPIVersion(t *testing.T) {
 	require.NotNil(t, m)
 	v := engine.APIVersion
 	require.Equal(t, fmt.Sprintf("%s.%s.0", m[1], m[2]), fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch))
+}
+
+// TestOnce: what stands in several files is the same in each.
+func TestOnce(t *testing.T) {
+	found := func(path, pattern string) string {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		all := regexp.MustCompile(pattern).FindAllStringSubmatch(string(data), -1)
+		require.Len(t, all, 1, "%s in %s", pattern, path)
+		return all[0][1]
+	}
+	require.Equal(t, found("../../MODULE.bazel", `(?m)^    version = "(.*)",$`), found("src/plugin.c", `\*version = "(.*)";`), "of the release")
+
+	const plugin = "libmiopen_private_plugin.so"
+	folder := found("../defs.bzl", `(?m)^_FOLDER = "(.*)"$`)
+	require.Equal(t, folder, found("build.sh", `(?m)^out=\$1/(\S*)$`))
+	require.Equal(t, folder+"/"+plugin, found("../../hipdnnbridge/hook/engines.go", `"(hipdnn_plugins/\S*)"`))
+	require.Equal(t, plugin, found("build.sh", `-soname,(\S+)`))
+	require.Equal(t, plugin, found("../defs.bzl", `-soname,([^"]+)`))
+
+	// MIOpen's numbers, in Go and where a compiler holds them against miopen.h.
+	numbers := func(path, pattern string) (all []string) {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(data), -1) {
+			all = append(all, strings.Join(m[1:], " "))
+		}
+		slices.Sort(all)
+		return all
+	}
+	asserted := numbers("src/private_api.cpp", `static_assert\((\w+) == (\d+), "(\w+)"\);`)
+	require.Len(t, asserted, 5)
+	var want []string
+	for _, m := range numbers("../engine/miopen.go", `(?m)^\t((?:Attribute|Tensor|By)\w+) += (\d+) +// (\w+)$`) {
+		f := strings.Fields(m)
+		want = append(want, strings.Join([]string{f[2], f[1], f[0]}, " "))
+	}
+	slices.Sort(want)
+	require.Equal(t, want, asserted)
 }

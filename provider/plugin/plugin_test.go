@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ ids 0 of 2:
 ids 0 of 1: %[1]d
 ids 0 of 2: %[1]d %[2]d
 ids 0 of 2: %[1]d %[2]d
-82 refusals
+83 refusals
 ok
 ok
 ok
@@ -69,7 +70,7 @@ ok
   library opened with MIOpen 3.5.1
   log 0: an information
   log 2: an error
-  library create of 1
+  library create of 1, device -1
   library stream 1 0x1000
   library applicable 1 of some bytes, at most 0
 applicable 2:
@@ -105,7 +106,7 @@ ok
 ok
 status 5: hipdnnEnginePluginExecuteOpGraphWithOverrides: no engine of this plugin runs a graph with other shapes than its own
 ok
-  library create of 1
+  library create of 1, device -1
   library execute 4 2 with no workspace, 2 buffers, the last -2
 ok
   library context 2 destroyed
@@ -158,7 +159,7 @@ func TestFailures(t *testing.T) {
 		"details 0 1 forward", "stream 0 0", "details 0 1 forward")
 	require.Contains(t, out, "  log 2: stream does not work today\napplicable 0:\n")
 	require.Contains(t, out, "  library stream 2 0x1000\n  library destroy 2\nstatus 3: stream does not work today\n")
-	require.True(t, strings.HasSuffix(out, "ok\n  library create of 1\n  library details 3 of 1 of some bytes\n7 bytes of details\n"), "%s", out)
+	require.True(t, strings.HasSuffix(out, "ok\n  library create of 1, device -1\n  library details 3 of 1 of some bytes\n7 bytes of details\n"), "%s", out)
 }
 
 // TestLog: the callback and its level may change at any time.
@@ -168,7 +169,7 @@ func TestLog(t *testing.T) {
 		"applicable 0 forward 0", "log 4", "applicable 0 malformed 1", "log 0", "applicable 0 malformed 1", "log off", "applicable 0 malformed 1")
 	line := "  log 1: hipdnnEnginePluginGetApplicableEngineIds: the graph is no serialised graph of hipDNN's: its root table is not in it\n"
 	require.Equal(t, "loaded\nok\napplicable 0:\nok\n"+line+"applicable 0:\nok\napplicable 0:\n"+
-		"  library opened with MIOpen 3.5.1\n  log 2: an error\n  library create of 1\n  library applicable 1 of some bytes, at most 0\napplicable 2:\n"+
+		"  library opened with MIOpen 3.5.1\n  log 2: an error\n  library create of 1, device -1\n  library applicable 1 of some bytes, at most 0\napplicable 2:\n"+
 		"ok\napplicable 0:\nok\n"+line+"applicable 0:\nok\napplicable 0:\n", out)
 }
 
@@ -210,7 +211,7 @@ func TestCannotOpen(t *testing.T) {
 			}
 			says := strings.ReplaceAll(c.says, "LIBRARY", i.library())
 			out := scene{dir: dir, environment: []string{c.environment}}.play(t, "plugin "+i.plugin(), "log on", "create 0", "stream 0 4096", "applicable 0 forward 2",
-				"applicable 0 forward 2", "details 0 1 forward", "prepare 0 0 config forward", "restore 0 0 config", "stream 0 0", "destroy 0", "create 0", "applicable 0 forward 2", "destroy 0")
+				"applicable 0 forward 2", "details 0 1 forward", "prepare 0 0 config forward", "restore 0 0 forward", "stream 0 0", "destroy 0", "create 0", "applicable 0 forward 2", "destroy 0")
 			out = strings.Replace(out, "  library opened with MIOpen 3.5.1\n", "", 1)
 			failed := "status 5: the plugin cannot run graphs in this process: " + says + "\n"
 			require.Equal(t, "loaded\nok\nok\nok\n  log 2: no graph is run by the private MIOpen: "+says+"\napplicable 0:\napplicable 0:\n"+
@@ -246,7 +247,7 @@ func TestOneLibrary(t *testing.T) {
 
 	// Two plugins.
 	out = scene{dir: dir}.play(t, append([]string{"plugin " + i.plugin(), "create 1", "applicable 1 forward 2", "plugin " + elsewhere.plugin()}, applies...)...)
-	require.Contains(t, out, "library create of 2\n")
+	require.Contains(t, out, "library create of 2, device -1\n")
 	require.True(t, strings.HasSuffix(out, "applicable 2: 100\n1 libraries, one thread\n"), "%s", out)
 
 	// Another build.
@@ -262,6 +263,61 @@ func TestOneLibrary(t *testing.T) {
 	out = scene{dir: dir}.play(t, append([]string{"preload " + elsewhere.library(), "plugin " + i.plugin()}, applies...)...)
 	require.Contains(t, out, "(build none) is loaded and this plugin belongs to "+i.library()+" (build none)")
 	require.NotContains(t, out, "library opened")
+}
+
+// TestStreamsDoNotWait: a handle whose stream cannot be set yet, since a plan is being built on it, keeps neither the
+// stream of another one waiting nor the first graph of a third.
+func TestStreamsDoNotWait(t *testing.T) {
+	i := install(t, toldLibrary(t))
+	out := scene{dir: files(t)}.play(t, "plugin "+i.plugin(), "create 0", "create 1", "create 2", "applicable 0 forward 1", "applicable 1 forward 1",
+		"behind stream 0 7", "stream 2 32", "applicable 2 forward 1", "stream 1 16", "join")
+	require.Equal(t, 1, strings.Count(out, "library stream 1 0x7\n"), "%s", out)
+	require.NotContains(t, out, "in vain")
+	require.Less(t, strings.Index(out, "library applicable 3"), strings.Index(out, "library stream 1 is set\n"), "%s", out)
+	require.Contains(t, out, "library stream 3 0x20\n", "what was set before there was a handle for it")
+}
+
+// TestConstructor: a thread that has the loader's lock, and asks about a graph while another one opens the library, which
+// needs that lock, goes on without an engine.
+func TestConstructor(t *testing.T) {
+	i := install(t, toldLibrary(t))
+	source := filepath.Join(t.TempDir(), "constructor.c")
+	library := filepath.Join(t.TempDir(), "constructor.so")
+	require.NoError(t, os.WriteFile(source, []byte("extern void constructing(void);\n__attribute__((constructor)) static void loaded(void) { constructing(); }\n"), 0o644))
+	compile(t, "-shared", "-fPIC", source, "-o", library)
+	out := scene{dir: files(t)}.play(t, "plugin "+i.plugin(), "create 0", "create 1", "constructor "+library+" forward", "join", "applicable 1 forward 1")
+	require.True(t, strings.HasPrefix(out, "loaded\nok\nok\napplicable 0:\n  library opened "), "%s", out)
+	require.Equal(t, 2, strings.Count(out, "applicable 2: 100\n"), "%s", out)
+}
+
+// hip stands for HIP in the place that the private library's has: MIOpen's own functions are in another file.
+const hip = `
+static int device = 1;
+int hipGetDevice(int *now) { *now = device; return 0; }
+int hipSetDevice(int wanted) { device = wanted; return 0; }
+int hipStreamGetDevice(void *stream, int *of) { *of = stream == (void *)4096 ? 3 : -1; return 0; }
+int miopenCreate_impl(void **handle) { (void)handle; return 7; } // what the private library is found by
+`
+
+// TestDevice: the library gets HIP's functions for devices, of the HIP of the private library, and learns which device was the
+// thread's when each handle was made.
+func TestDevice(t *testing.T) {
+	i := install(t, toldLibrary(t))
+	private := filepath.Join(string(i), "libMIOpen_private.so.1")
+	data, err := os.ReadFile(private)
+	require.NoError(t, err)
+	const moved = "libMIOpen_another.so.1"
+	data = bytes.ReplaceAll(data, []byte("libMIOpen_private.so.1"), []byte(moved))
+	require.NoError(t, os.Remove(private))
+	require.NoError(t, os.WriteFile(filepath.Join(string(i), moved), data, 0o755))
+	source := filepath.Join(t.TempDir(), "hip.c")
+	require.NoError(t, os.WriteFile(source, []byte(hip), 0o644))
+	compile(t, "-shared", "-fPIC", source, "-o", private, "-Wl,-soname,libMIOpen_private.so.1", "-Wl,--no-as-needed", filepath.Join(string(i), moved), "-Wl,--allow-shlib-undefined", "-Wl,-rpath,$ORIGIN")
+
+	out := scene{dir: files(t)}.play(t, "plugin "+i.plugin(), "create 0", "applicable 0 forward 1", "create 1", "applicable 1 forward 1")
+	require.Contains(t, out, "  library device 2, of the stream 3\n")
+	require.Contains(t, out, "  library create of 1, device 1\n")
+	require.Contains(t, out, "  library create of 1, device 2\n")
 }
 
 // TestThreads: handles of several threads, with the log going on and off.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,9 @@ func TestConvolution(t *testing.T) {
 	for _, config := range []string{"config", "deterministic"} {
 		out := scene{dir: dir}.play(t, "plugin "+i.plugin(), "log on", "create 0", "applicable 0 forward 2", "workspace 0 "+config+" forward", "prepare 0 0 "+config+" forward",
 			"buffer 1 x", "buffer 2 w", "buffer 3 y", "execute 0 0 4096", "store 3 result", "size 0 0", "serialize 0 0 serialised", "restore 0 1 serialised",
-			"execute 0 1 4096", "store 3 again", "oldrestore 0 config", "drop 0 0", "drop 0 1", "execute 0 1 4096", fmt.Sprintf("details 0 %d forward details", defaultID), "details 0 17 forward", "destroy 0", "process")
+			"execute 0 1 4096", "store 3 again", "buffer 3 y", fmt.Sprintf("newserialize 0 0 serialised-anew %d", defaultID), "newserialize 0 0 serialised-anew 17",
+			"oldrestore 0 2 "+config+" serialised-anew", "execute 0 2 4096", "store 3 old", "oldrestore 0 3 config config", "restore 0 3 config", "oldrestore 0 3 forward serialised",
+			"drop 0 0", "drop 0 1", "drop 0 2", "execute 0 1 4096", fmt.Sprintf("details 0 %d forward details", defaultID), "details 0 17 forward", "destroy 0", "process")
 		require.Contains(t, out, fmt.Sprintf("applicable 2: %d %d\n", defaultID, deterministicID))
 		lines := strings.Split(out, "\n")
 		failed := 0
@@ -59,9 +62,9 @@ func TestConvolution(t *testing.T) {
 				failed++
 			}
 		}
-		require.Equal(t, 3, failed, "%s", out) // of old hipDNN's call, of a destroyed context, of an engine that is not there
+		require.Equal(t, 6, failed, "%s", out) // of bytes that are no context, of a destroyed context, of engines that are not there
 		require.True(t, strings.HasSuffix(out, "\nok\n1 libraries, several threads\n"), "%s", out)
-		for _, name := range []string{"result", "again"} {
+		for _, name := range []string{"result", "again", "old"} {
 			got, err := os.ReadFile(filepath.Join(dir, name))
 			require.NoError(t, err)
 			mismatches, err := oracle.Compare(oracle.Float, operands.Y, got, want)
@@ -89,7 +92,7 @@ func TestNoGo(t *testing.T) {
 }
 
 // TestFork: a child of a process with the library gets no engine and an error for everything else, and can give back what
-// it has; the parent goes on.
+// it has; the parent goes on. So it is for a child that was made without fork's handlers being called.
 func TestFork(t *testing.T) {
 	i := install(t, forwardingLibrary(t))
 	dir := files(t)
@@ -98,25 +101,29 @@ func TestFork(t *testing.T) {
 	says = strings.Replace(says, "process: was", "process: it was", 1)
 	lines := []string{"plugin " + i.plugin(), "create 0", "create 1", "applicable 0 forward 2", "prepare 0 0 config forward", "prepare 0 1 config forward"}
 	lines = append(lines, "fork", "stream 0 64", "stream 1 64", "applicable 0 forward 2", "applicable 1 forward 2", "details 0 1 forward", "prepare 0 2 config forward",
-		"execute 0 0 64", "size 0 0", "serialize 0 0 serialised", "restore 0 0 config", "drop 0 0", "destroy 0", "create 2", "applicable 2 forward 2", "destroy 2", "destroy 1", "end")
+		"execute 0 0 64", "size 0 0", "serialize 0 0 serialised", "restore 0 0 forward", "drop 0 0", "destroy 0", "create 2", "applicable 2 forward 2", "destroy 2", "destroy 1", "end")
 	lines = append(lines, "size 0 0", "drop 0 1", "drop 0 0", "destroy 0", "destroy 1")
 	lines = append(lines[:6], append([]string{"buffer 1 config"}, lines[6:]...)...)
-	out := scene{dir: dir}.play(t, lines...)
-	answers := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-	require.Equal(t, []string{
-		"ok", "ok", "applicable 0:", "applicable 0:", says, says, says, says, says, says, "ok", "ok", "ok", "applicable 0:", "ok", "ok",
-		"child exited 0", "ok",
-	}, answers[6:24], "%s", out)
-	require.Equal(t, []string{"ok", "ok", "ok", "ok"}, answers[len(answers)-4:])
+	fork := slices.Index(lines, "fork")
+	for _, way := range []string{"fork", "barefork"} {
+		lines[fork] = way
+		out := scene{dir: dir}.play(t, lines...)
+		answers := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		require.Equal(t, []string{
+			"ok", "ok", "applicable 0:", "applicable 0:", says, says, says, says, says, says, "ok", "ok", "ok", "applicable 0:", "ok", "ok",
+			"child exited 0", "ok",
+		}, answers[6:24], "%s", out)
+		require.Equal(t, []string{"ok", "ok", "ok", "ok"}, answers[len(answers)-4:])
+	}
 
 	// The library is the parent's, the plugin the child's own.
 	for _, first := range []string{"preload ", "bridge "} {
-		out = scene{dir: dir}.play(t, first+i.library(), "fork", "plugin "+i.plugin(), "log on", "create 0", "applicable 0 forward 2", "applicable 0 forward 2", "details 0 1 forward", "destroy 0", "bridge "+i.library(), "end")
+		out := scene{dir: dir}.play(t, first+i.library(), "fork", "plugin "+i.plugin(), "log on", "create 0", "applicable 0 forward 2", "applicable 0 forward 2", "details 0 1 forward", "destroy 0", "bridge "+i.library(), "end")
 		require.Contains(t, out, "loaded\nok\nok\n  log 2: no graph is run by the private MIOpen: "+child+"\napplicable 0:\napplicable 0:\nstatus 5: the plugin cannot run graphs in this process: "+child+
 			"\nok\nforked\nchild exited 0\n")
 	}
 	// The plugin's library in a child that wants to forward.
-	out = scene{dir: dir}.play(t, "plugin "+i.plugin(), "create 0", "applicable 0 forward 2", "fork", "bridge "+i.library(), "end")
+	out := scene{dir: dir}.play(t, "plugin "+i.plugin(), "create 0", "applicable 0 forward 2", "fork", "bridge "+i.library(), "end")
 	require.True(t, strings.HasSuffix(out, "\nforked\nchild exited 0\n"), "%s", out)
 }
 
@@ -155,11 +162,34 @@ func TestThreadsOfLibrary(t *testing.T) {
 	require.True(t, strings.HasSuffix(out, "\n0 wrong\n1 libraries, several threads\n"), "%s", out)
 }
 
-// TestSIGPIPE: a process with the library ends of a broken pipe as it did before: Go's run time takes the
-// signal, and lets it have its effect on threads that are not its own.
+// pipeBreaker is a library that has MIOpen write into a broken pipe when a handle is made.
+const pipeBreaker = `
+#include <unistd.h>
+int miopenCreate_impl(void **handle) {
+	int ends[2];
+	if (pipe(ends) || close(ends[0]) || write(ends[1], "", 1) == 1 || close(ends[1]))
+		return 3;
+	*handle = 0;
+	return 7;
+}
+`
+
+// TestSIGPIPE: a broken pipe has the effect that it had before Go's run time came into the process, and took the signal: on
+// threads of the host's, and within MIOpen, which Go calls.
 func TestSIGPIPE(t *testing.T) {
 	i := install(t, forwardingLibrary(t))
-	out := scene{dir: files(t)}.play(t, "fork", "plugin "+i.plugin(), "create 0", "sigpipe", "end", "fork", "plugin "+i.plugin(), "create 0", "applicable 0 forward 2", "sigpipe", "end")
+	dir := files(t)
+	out := scene{dir: dir}.play(t, "fork", "plugin "+i.plugin(), "create 0", "sigpipe", "end", "fork", "plugin "+i.plugin(), "create 0", "applicable 0 forward 2", "sigpipe", "end")
 	require.Equal(t, 2, strings.Count(out, "child killed by 13\n"), "%s", out)
 	require.Contains(t, out, "applicable 2: ")
+
+	source, breaker := filepath.Join(dir, "breaker.c"), filepath.Join(dir, "breaker.so")
+	require.NoError(t, os.WriteFile(source, []byte(pipeBreaker), 0o644))
+	compile(t, "-shared", "-fPIC", source, "-o", breaker)
+	lines := []string{"plugin " + i.plugin(), "create 0", "applicable 0 forward 2", "process", "end"}
+	s := scene{dir: dir, environment: []string{"LD_PRELOAD=" + breaker}}
+	out = s.play(t, append([]string{"fork"}, lines...)...)
+	require.Contains(t, out, "child killed by 13\n")
+	out = s.play(t, append([]string{"ignoresigpipe", "fork"}, lines...)...)
+	require.Contains(t, out, "applicable 0:\n1 libraries, several threads\nchild exited 0\n", "a handle could not be made")
 }

@@ -129,6 +129,12 @@ struct miopen_private_api {
   int32_t (*execute_fusion_plan_v2)(void *handle, void *plan, void *input_desc, const void *input,
                                     void *output_desc, void *output, void *args, void *workspace,
                                     size_t workspace_bytes);
+
+  /* hipGetDevice, hipSetDevice and hipStreamGetDevice of the HIP that the private library runs on;
+   * hipError_t as int32_t. NULL where there is none, stream_device also with an older one. */
+  int32_t (*get_device)(int *device);
+  int32_t (*set_device)(int device);
+  int32_t (*stream_device)(void *stream, int *device);
 };
 
 #ifdef __cplusplus

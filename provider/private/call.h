@@ -33,6 +33,20 @@ static inline int32_t call_set_stream(miopen_table t, object handle, uintptr_t s
   return t->set_stream(p(handle), p(stream));
 }
 
+/* The calling thread's device, -1 if that cannot be said. */
+static inline int32_t call_device(miopen_table t) {
+  int device = -1;
+  return t->get_device && !t->get_device(&device) ? device : -1;
+}
+static inline int32_t call_set_device(miopen_table t, int32_t device) {
+  const int32_t not_supported = 801; /* hipErrorNotSupported */
+  return t->set_device ? t->set_device(device) : not_supported;
+}
+static inline int32_t call_stream_device(miopen_table t, uintptr_t stream) {
+  int device = -1;
+  return t->stream_device && !t->stream_device(p(stream), &device) ? device : -1;
+}
+
 static inline int32_t call_create_tensor(miopen_table t, object *o) {
   MAKE(o, t->create_tensor(&made));
 }

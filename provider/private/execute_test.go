@@ -1,6 +1,8 @@
 package private_test
 
 import (
+	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -27,6 +29,14 @@ func smallest(k enginetest.Kind) *wire.Graph {
 // prepared is a context with its buffers.
 func prepared(t testing.TB, h *engine.Handle, g *wire.Graph) (*engine.Context, privatetest.Memory, []engine.Buffer) {
 	t.Helper()
+	x, workspace, buffers, _ := preparedIn(t, h, g)
+	return x, workspace, buffers
+}
+
+// preparedIn is prepared with the memory of the tensors by their names.
+func preparedIn(t testing.TB, h *engine.Handle, g *wire.Graph) (*engine.Context, privatetest.Memory, []engine.Buffer, map[int64]privatetest.Memory) {
+	t.Helper()
+	memory := map[int64]privatetest.Memory{}
 	config := wire.WriteEngineConfig(&wire.EngineConfig{EngineID: engine.Engines[0].ID})
 	x, err := h.Prepare(config, wire.WriteGraph(g))
 	require.NoError(t, err)
@@ -42,10 +52,11 @@ func prepared(t testing.TB, h *engine.Handle, g *wire.Graph) (*engine.Context, p
 			m := privatetest.Allocate(int(4 * n))
 			t.Cleanup(m.Free)
 			clear(m)
+			memory[g.Tensors[i].UID] = m
 			buffers = append(buffers, engine.Buffer{UID: g.Tensors[i].UID, Address: m.Address()})
 		}
 	}
-	return x, workspace, buffers
+	return x, workspace, buffers, memory
 }
 
 // From hipDNN's call down to MIOpen's, nothing is allocated in Go.
@@ -88,4 +99,31 @@ func BenchmarkExecute(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A rectifier without an upper bound leaves a sum that overflowed infinite, as hipDNN has it.
+func TestInfinity(t *testing.T) {
+	h, err := engine.Open(library(t))
+	require.NoError(t, err)
+	g := smallest(enginetest.ReLU)
+	relu, lower := g.Nodes[1].Attributes.(*wire.Pointwise), float32(1)
+	relu.ReLULowerClip = &lower
+	x, workspace, buffers, memory := preparedIn(t, h, g)
+	conv := g.Nodes[0].Attributes.(*wire.ConvolutionFwd)
+	for _, uid := range []int64{conv.X, conv.W} {
+		for m := memory[uid]; len(m) > 0; m = m[4:] {
+			binary.LittleEndian.PutUint32(m, math.Float32bits(3e38))
+		}
+	}
+	require.NoError(t, x.Execute(h, workspace.Address(), buffers))
+	infinite := 0
+	for m := memory[relu.Out0]; len(m) > 0; m = m[4:] {
+		if v := math.Float32frombits(binary.LittleEndian.Uint32(m)); math.IsInf(float64(v), 1) {
+			infinite++
+		} else {
+			require.Equal(t, lower, v, "nothing but padding")
+		}
+	}
+	require.Positive(t, infinite)
+	require.NoError(t, h.Close())
 }

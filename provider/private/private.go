@@ -68,6 +68,16 @@ func (l *library) SetStream(handle engine.Object, stream uintptr) miopen.Status 
 	return miopen.Status(C.call_set_stream(l.t, C.object(handle), C.uintptr_t(stream)))
 }
 
+func (l *library) Device() int32 { return int32(C.call_device(l.t)) }
+
+func (l *library) SetDevice(device int32) int32 {
+	return int32(C.call_set_device(l.t, C.int32_t(device)))
+}
+
+func (l *library) StreamDevice(stream uintptr) int32 {
+	return int32(C.call_stream_device(l.t, C.uintptr_t(stream)))
+}
+
 func (l *library) CreateTensor() (engine.Object, miopen.Status) {
 	var o C.object
 	s := C.call_create_tensor(l.t, &o)

@@ -167,7 +167,13 @@ func children[T any, P interface {
 	*T
 	table
 }](f fields, at slot, name string, v *[]T) {
-	f.many(at, name, len(*v), func(n int) { *v = make([]T, n) }, func(i int) table { return P(&(*v)[i]) })
+	f.many(at, name, len(*v), func(n int) { *v = make([]T, 0, min(n, 16)) }, func(i int) table {
+		if i == len(*v) { // an element that was not read yet
+			var more T
+			*v = append(*v, more)
+		}
+		return P(&(*v)[i])
+	})
 }
 
 // kinds are the members of a union of tables, at their ordinals. A member's type is its kind.

@@ -54,6 +54,15 @@ func (r *reader) fail(at int, format string, a ...any) {
 	r.err = &Error{Path: join(r.path), Offset: at, Text: fmt.Sprintf(format, a...)}
 }
 
+// unknown is fail for a number that stands for nothing.
+func (r *reader) unknown(at int, format string, a ...any) {
+	if r.err != nil {
+		return
+	}
+	r.fail(at, format, a...)
+	r.err.Unknown = true
+}
+
 func (r *reader) push(name string) { r.path = append(r.path, step{name: name}) }
 func (r *reader) pop()             { r.path = r.path[:len(r.path)-1] }
 
@@ -322,7 +331,7 @@ func (r *reader) union(at slot, name string, kind *uint8, required bool, member 
 	}
 	v := member(*kind)
 	if v == nil {
-		r.fail(place, "there is no type %d", *kind)
+		r.unknown(place, "there is no type %d", *kind)
 		return
 	}
 	r.enter(place, v)
@@ -336,7 +345,7 @@ func (r *reader) structUnion(at slot, name string, kind *uint8, sizes []int, bit
 		return
 	}
 	if int(*kind) >= len(sizes) {
-		r.fail(place, "there is no type %d", *kind)
+		r.unknown(place, "there is no type %d", *kind)
 		return
 	}
 	if size := sizes[*kind]; r.take(place, size, size) {
@@ -348,6 +357,6 @@ func (r *reader) tensor(slot, string, int64) {}
 
 func (r *reader) decline(at slot, name, format string, a ...any) {
 	r.push(name)
-	r.fail(int(r.t.Pos)+int(r.t.Offset(at)), format, a...)
+	r.unknown(int(r.t.Pos)+int(r.t.Offset(at)), format, a...)
 	r.pop()
 }

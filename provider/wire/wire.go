@@ -11,6 +11,9 @@ type Error struct {
 	Path   string // of the field, as tensors[3].dims; empty for the buffer itself
 	Offset int    // in the buffer, from its start; -1 from Check
 	Text   string
+	// Unknown says that a number stands for nothing that is known here. It may in another release of hipDNN: the bytes
+	// are not broken, as far as they were read.
+	Unknown bool
 }
 
 // Error implements error.

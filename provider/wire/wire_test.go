@@ -485,6 +485,27 @@ func TestSharedParts(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
 
+// A vector whose first element is broken takes no memory for the others.
+func TestBrokenElement(t *testing.T) {
+	const tensors = 100_000
+	b := build(func(b builder) flatbuffers.UOffsetT {
+		b.StartVector(8, 1, 8)
+		b.PrependInt64(-1)
+		number := b.EndVector(1)
+		places := make([]flatbuffers.UOffsetT, tensors)
+		tensor := b.table(nil, b.at(number))
+		for i := range places {
+			places[i] = tensor
+		}
+		return b.table(nil, nil, nil, nil, b.at(b.vector(places...)))
+	})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.ErrorContains(t, readGraph(b), "tensors[0].name")
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
+}
+
 // What is left of a buffer is declined, or is one whose end was not needed; it never panics.
 func TestTruncated(t *testing.T) {
 	for _, f := range forms {

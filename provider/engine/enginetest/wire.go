@@ -4,6 +4,8 @@ package enginetest
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 	"example.com/miopen_hipdnn_shim/provider/wire"
@@ -73,8 +75,11 @@ func (k Kind) String() string {
 // Types are the element types that the engines run.
 var Types = []graph.DataType{graph.Float, graph.Half, graph.BFloat16}
 
-// Layouts are how the random tensors lie in memory.
-var Layouts = []string{"channels-first", "channels-last", "gaps"}
+// Layouts are how tensors lie in memory in graphs that are run.
+var Layouts = []string{"channels-first", "channels-last"}
+
+// Loose are the layouts with gaps between rows, channels, batches or elements, anywhere but where the draw leaves them out.
+var Loose = []string{"channels-first with gaps", "channels-last with gaps"}
 
 // Random draws a graph of a kind that the engines run, with small tensors. Tensors have the same
 // layout, names are drawn.
@@ -167,25 +172,39 @@ func clip(rng *rand.Rand) graph.Clip {
 }
 
 func strides(rng *rand.Rand, layout string, dims []int64) []int64 {
+	layout, gaps := strings.CutSuffix(layout, " with gaps")
+	order := make([]int, 0, len(dims)) // from the inside
+	if layout == "channels-last" {
+		order = append(order, 1)
+	}
+	for i := len(dims) - 1; i >= 0; i-- {
+		if i != 1 || layout != "channels-last" {
+			order = append(order, i)
+		}
+	}
 	out := make([]int64, len(dims))
 	next := int64(1)
-	step := func(i int) {
+	for _, i := range order {
+		if gaps && rng.IntN(4) == 0 {
+			next += 1 + rng.Int64N(6)
+		}
 		out[i] = next
 		next *= dims[i]
 	}
-	if layout == "channels-last" {
-		step(1)
-	}
-	for i := len(dims) - 1; i >= 0; i-- {
-		if i == 1 && layout == "channels-last" {
-			continue
-		}
-		step(i)
-		if layout == "gaps" && i == len(dims)-1 {
-			next += rng.Int64N(3)
-		}
-	}
 	return out
+}
+
+// Loosen draws the strides of dimensions of one element, which are never used.
+func Loosen(rng *rand.Rand, g *wire.Graph) {
+	for i := range g.Tensors {
+		t := &g.Tensors[i]
+		t.Strides = slices.Clone(t.Strides)
+		for d := range t.Strides {
+			if t.Dims[d] == 1 && rng.IntN(2) == 0 {
+				t.Strides[d] = 1 + rng.Int64N(40)
+			}
+		}
+	}
 }
 
 // Spoil changes something about a graph. Most graphs that were changed are no longer run; some are,

@@ -110,13 +110,19 @@ HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginExecuteOpGraph(
     hipdnnEnginePluginHandle_t handle, hipdnnEnginePluginExecutionContext_t context,
     void *workspace, const hipdnnPluginDeviceBuffer_t *buffers, uint32_t count);
 
-/* Optional; the three of serialisation go together. */
+/* Optional; those of serialisation go together. */
 
 HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionContext(
     hipdnnEnginePluginHandle_t handle, hipdnnEnginePluginExecutionContext_t context,
     hipdnnPluginConstData_t *serialized);
 HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginDestroySerializedExecutionContext(
     hipdnnEnginePluginHandle_t handle, hipdnnPluginConstData_t *serialized);
+/* The same, of the engine that built the plan: what later hipDNNs call, and they take a plugin that
+ * has the other one alone for one that cannot serialise
+ * (docs/rfcs/0009_CompiledPlanSerialization.md). */
+HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionContextWithEngineId(
+    hipdnnEnginePluginHandle_t handle, int64_t engine, hipdnnEnginePluginExecutionContext_t context,
+    hipdnnPluginConstData_t *serialized);
 /* hipDNN at 27630224 put the engine's configuration before serialized; the public header never did.
  */
 HIPDNN_PLUGIN_EXPORT hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionContextFromSerialized(

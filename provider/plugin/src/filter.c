@@ -1,7 +1,5 @@
 #include "filter.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 /* FlatBuffers: a buffer starts with the offset of its root table. Offsets are relative to where
@@ -16,6 +14,9 @@ enum {
   NODE_TYPE = 8,
   NODE_ATTRIBUTES = 10,
 };
+
+/* Of engine_config.fbs. */
+enum { CONFIG_ENGINE = 4 };
 
 /* The union NodeAttributes. */
 enum {
@@ -164,4 +165,17 @@ enum filter_verdict filter_graph(const void *graph, size_t size, const char **re
   if (convolutions != 1)
     FOREIGN("it is not of one convolution");
   return FILTER_PASSES;
+}
+
+bool filter_config(const void *config, size_t size, int64_t *engine) {
+  if (size < 8 || size > INT32_MAX)
+    return false;
+  struct buffer b = {config, (uint32_t)size};
+  struct table root;
+  uint32_t at;
+  if (!follow(&b, 0, &at) || !read_table(&b, at, &root) ||
+      !field(&b, &root, CONFIG_ENGINE, 8, &at) || !at)
+    return false;
+  *engine = (int64_t)(read32(&b, at) | (uint64_t)read32(&b, at + 4) << 32);
+  return true;
 }

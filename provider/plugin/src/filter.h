@@ -2,7 +2,9 @@
 #ifndef MIOPEN_PROVIDER_PLUGIN_FILTER_H_
 #define MIOPEN_PROVIDER_PLUGIN_FILTER_H_
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum filter_verdict {
   FILTER_PASSES,    /* a convolution and at most two pointwise operations: maybe ours */
@@ -18,5 +20,8 @@ enum filter_verdict {
  * outside of the bytes is read, whatever they are. reason gets a text that lives as long as the
  * program unless the graph passes. */
 enum filter_verdict filter_graph(const void *graph, size_t size, const char **reason);
+
+/* The engine that a serialised engine configuration is for. False where the bytes are none. */
+bool filter_config(const void *config, size_t size, int64_t *engine);
 
 #endif

@@ -9,27 +9,34 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { CLOSED, OPENING, OPEN, FAILED };
 static _Atomic int state = CLOSED;
 static struct miopen_provider_table table;
 static char why[MIOPEN_PROVIDER_TEXT]; /* with FAILED */
+
+/* Who opens it, or did: a child has none of the library's threads. Its number tells one that is
+ * made without fork's handlers, the handler one that got its parent's number in another namespace.
+ */
+static _Atomic pid_t opened_by;
+static _Atomic pthread_t opening_thread;
 static atomic_bool lost;
 
-static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+enum { OPENING_MILLISECONDS = 5000 };
 
-/* A child has none of the library's threads, and a mutex that another thread held stays held. */
 static void after_fork_in_child(void) {
   int now = atomic_load(&state);
   if (now == OPENING || now == OPEN)
     atomic_store(&lost, true);
-  mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
 static void register_handler(void) {
@@ -41,16 +48,12 @@ void library_prepare(void) {
   pthread_once(&once, register_handler);
 }
 
-void library_lock(void) {
-  pthread_mutex_lock(&mutex);
-}
-
-void library_unlock(void) {
-  pthread_mutex_unlock(&mutex);
-}
-
-bool library_lost(void) {
-  return atomic_load_explicit(&lost, memory_order_relaxed);
+/* Whether this process is the child of one in which the library was loaded, or was about to be. */
+static bool library_lost(void) {
+  if (atomic_load_explicit(&lost, memory_order_relaxed))
+    return true;
+  pid_t opener = atomic_load_explicit(&opened_by, memory_order_relaxed);
+  return opener && opener != getpid();
 }
 
 static bool fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -114,12 +117,23 @@ static bool is_ours(const void *address, const char *path) {
       info.dli_fname, a, path, b);
 }
 
+/* Go's run time takes SIGPIPE when it starts. Its handler ends the process as the default does
+ * where it comes in a thread that is not in Go, and makes nothing of it in one that is, as MIOpen's
+ * calls are when an engine makes them. A handler of the host's is called by Go's. The wrapper does
+ * the same (shim/runtime/src/hooks.c). */
+static void put_sigpipe_back(const struct sigaction *before) {
+  if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
+    sigaction(SIGPIPE, before, NULL);
+}
+
 static bool load(void) {
   char path[PATH_MAX];
   bool known = expected(path);
   /* The wrapper, or another copy of this plugin, may have loaded one from anywhere. */
   void *library = dlopen(MIOPEN_PROVIDER_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   bool was_loaded = library != NULL;
+  struct sigaction before;
+  bool known_before = sigaction(SIGPIPE, NULL, &before) == 0;
   if (!library) {
     dlerror(); /* the host is not to find it */
     if (!known)
@@ -153,12 +167,23 @@ static bool load(void) {
   host.miopen = private_api();
   table.version = MIOPEN_PROVIDER_VERSION;
   table.size = sizeof table;
-  return open(&host, &table, why) == 0;
+  bool opened = open(&host, &table, why) == 0;
+  if (known_before)
+    put_sigpipe_back(&before); /* after a call that Go's run time has started for */
+  return opened;
 }
 
 const struct miopen_provider_table *library_opened(void) {
-  return !library_lost() && atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &table
-                                                                                       : NULL;
+  return atomic_load(&state) == OPEN && !library_lost() ? &table : NULL;
+}
+
+/* Waits for another thread that opens the library, and not for ever: where that is the loader's, or
+ * waits for one that is, this one may have what the loader needs. */
+static void wait_for_opening(void) {
+  static const struct timespec pause = {.tv_nsec = 1000 * 1000};
+  for (int i = 0; i < OPENING_MILLISECONDS && atomic_load(&state) == OPENING && !library_lost();
+       i++)
+    nanosleep(&pause, NULL);
 }
 
 const struct miopen_provider_table *library_open(char *text) {
@@ -166,15 +191,19 @@ const struct miopen_provider_table *library_open(char *text) {
   if (opened)
     return opened;
   bool said = true;
-  int host_errno = errno;
-  library_lock();
-  if (!library_lost() && atomic_load(&state) == CLOSED) {
-    atomic_store(&state, OPENING);
+  int host_errno = errno, closed = CLOSED;
+  if (atomic_compare_exchange_strong(&state, &closed, OPENING)) {
+    /* No lock is held while the loader runs constructors and the library's log is told. */
+    atomic_store(&opening_thread, pthread_self());
+    atomic_store(&opened_by, getpid());
     said = load();
-    atomic_store_explicit(&state, said ? OPEN : FAILED, memory_order_release);
+    if (!said)
+      atomic_store(&opened_by, 0);
+    atomic_store(&state, said ? OPEN : FAILED);
+  } else if (closed == OPENING && !pthread_equal(atomic_load(&opening_thread), pthread_self())) {
+    wait_for_opening();
   }
   int reached = atomic_load(&state);
-  library_unlock();
   errno = host_errno;
   if (!said)
     report_logf(HIPDNN_SEV_ERROR, "no graph is run by the private MIOpen: %s", why);
@@ -186,5 +215,6 @@ const struct miopen_provider_table *library_open(char *text) {
                               " loaded, which does not work in a "
                               "child: start the process by exec, or fork before the first use"
                             : "called while " MIOPEN_PROVIDER_LIBRARY " is being loaded");
+  errno = host_errno;
   return NULL;
 }

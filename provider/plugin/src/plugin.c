@@ -1,18 +1,24 @@
 /* The entry points that hipDNN calls. What can be answered without MIOpen is answered here; the
  * rest goes to the forwarding library once a graph has arrived that it may run.
  *
- * No function of a library that hipDNN only looked at costs anything: nothing is done when it is
- * loaded, nor when handles are made. */
+ * A plugin that hipDNN only looked at costs nothing: nothing is done when it is loaded, and when a
+ * handle is made HIP is asked which device is the thread's. */
 
+#define _GNU_SOURCE
 #include "engine_plugin.h"
 #include "filter.h"
 #include "library.h"
+#include "private_api.h"
 #include "report.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 /* The names are also in hipdnnbridge/graph; ids are FNV-1a hashes of 64 bits (hipDNN's RFC 0003).
  */
@@ -32,9 +38,14 @@ enum { HANDLE = 0x4d504831, CONTEXT = 0x4d504331 };
 
 struct HipdnnEnginePluginHandle {
   uint32_t kind;
-  hipStream_t stream; /* under the lock of the library, as the making of the other is */
+  int32_t device; /* HIP's, of the thread that made the handle; -1 where that is not known */
+  _Atomic hipStream_t stream; /* the last that was set */
   /* The forwarding library's handle, 0 until there was a graph for it. */
   _Atomic uint64_t provided;
+  /* Held while that is made or has its stream set, and never in a process that may not call the
+   * library, since there it may be a parent's thread that has it. The thread that has it may take
+   * it again: the log's callback may call the plugin. */
+  pthread_mutex_t lock;
 };
 
 struct HipdnnEnginePluginExecutionContext {
@@ -117,15 +128,32 @@ hipdnnPluginStatus_t hipdnnEnginePluginGetAllEngineIds(int64_t *ids, uint32_t ma
   return HIPDNN_PLUGIN_STATUS_SUCCESS;
 }
 
+/* NULL where it is not of this plugin. */
+static const char *engine_name(int64_t engine) {
+  for (uint32_t i = 0; i < ENGINES; i++)
+    if (engines[i].id == engine)
+      return engines[i].name;
+  return NULL;
+}
+
 hipdnnPluginStatus_t hipdnnEnginePluginGetEngineName(int64_t engine, const char **name) {
   REQUIRE(name, "name is null");
-  for (uint32_t i = 0; i < ENGINES; i++)
-    if (engines[i].id == engine) {
-      *name = engines[i].name;
-      return HIPDNN_PLUGIN_STATUS_SUCCESS;
-    }
+  const char *found = engine_name(engine);
+  if (found) {
+    *name = found;
+    return HIPDNN_PLUGIN_STATUS_SUCCESS;
+  }
   return report_error(HIPDNN_PLUGIN_STATUS_BAD_PARAM, "%s: this plugin has no engine 0x%016llX",
                       __func__, (unsigned long long)engine);
+}
+
+static int32_t current_device(void) {
+  const struct miopen_private_api *miopen = private_api();
+  int host_errno = errno, device = -1;
+  if (miopen->get_device && miopen->get_device(&device) != 0)
+    device = -1;
+  errno = host_errno;
+  return device;
 }
 
 hipdnnPluginStatus_t hipdnnEnginePluginCreate(hipdnnEnginePluginHandle_t *handle) {
@@ -135,6 +163,8 @@ hipdnnPluginStatus_t hipdnnEnginePluginCreate(hipdnnEnginePluginHandle_t *handle
   if (!made)
     return report_error(HIPDNN_PLUGIN_STATUS_ALLOC_FAILED, "%s: there is no memory", __func__);
   made->kind = HANDLE;
+  made->device = current_device();
+  made->lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   *handle = made;
   return HIPDNN_PLUGIN_STATUS_SUCCESS;
 }
@@ -147,6 +177,7 @@ hipdnnPluginStatus_t hipdnnEnginePluginDestroy(hipdnnEnginePluginHandle_t handle
   if (provided && library)
     status = library->destroy(provided, report_text());
   handle->kind = 0;
+  pthread_mutex_destroy(&handle->lock);
   free(handle);
   return (hipdnnPluginStatus_t)status;
 }
@@ -155,14 +186,17 @@ hipdnnPluginStatus_t hipdnnEnginePluginSetStream(hipdnnEnginePluginHandle_t hand
                                                  hipStream_t stream) {
   REQUIRE_HANDLE(handle);
   int32_t status = HIPDNN_PLUGIN_STATUS_SUCCESS;
-  library_lock();
-  uint64_t provided = atomic_load(&handle->provided);
+  /* Who makes the other handle reads the stream after the library was found to be open. So either
+   * it is seen there, or the library is open here. */
+  atomic_store(&handle->stream, stream);
   const struct miopen_provider_table *library = library_opened();
-  if (provided && library)
-    status = library->set_stream(provided, stream, report_text());
-  if (status == HIPDNN_PLUGIN_STATUS_SUCCESS)
-    handle->stream = stream;
-  library_unlock();
+  if (library) {
+    pthread_mutex_lock(&handle->lock);
+    uint64_t provided = atomic_load(&handle->provided);
+    if (provided)
+      status = library->set_stream(provided, stream, report_text());
+    pthread_mutex_unlock(&handle->lock);
+  }
   return (hipdnnPluginStatus_t)status;
 }
 
@@ -173,13 +207,14 @@ static hipdnnPluginStatus_t provide(const struct miopen_provider_table *library,
   if (*provided)
     return HIPDNN_PLUGIN_STATUS_SUCCESS;
   int32_t status = HIPDNN_PLUGIN_STATUS_SUCCESS;
-  library_lock();
+  pthread_mutex_lock(&handle->lock);
   *provided = atomic_load(&handle->provided);
   if (!*provided) {
     uint64_t made = 0;
-    status = library->create(library->provider, &made, report_text());
-    if (status == HIPDNN_PLUGIN_STATUS_SUCCESS && handle->stream) {
-      status = library->set_stream(made, handle->stream, report_text());
+    status = library->create(library->provider, handle->device, &made, report_text());
+    hipStream_t stream = atomic_load(&handle->stream);
+    if (status == HIPDNN_PLUGIN_STATUS_SUCCESS && stream) {
+      status = library->set_stream(made, stream, report_text());
       if (status != HIPDNN_PLUGIN_STATUS_SUCCESS) {
         char ignored[MIOPEN_PROVIDER_TEXT];
         library->destroy(made, ignored);
@@ -190,7 +225,7 @@ static hipdnnPluginStatus_t provide(const struct miopen_provider_table *library,
       *provided = made;
     }
   }
-  library_unlock();
+  pthread_mutex_unlock(&handle->lock);
   return (hipdnnPluginStatus_t)status;
 }
 
@@ -261,8 +296,7 @@ hipdnnPluginStatus_t hipdnnEnginePluginGetApplicableEngineIds(hipdnnEnginePlugin
       report_log(HIPDNN_SEV_ERROR, report_text());
     return HIPDNN_PLUGIN_STATUS_SUCCESS;
   }
-  int32_t status =
-      library->applicable(provided, bytes_of(graph), ids, max, &found, report_text());
+  int32_t status = library->applicable(provided, bytes_of(graph), ids, max, &found, report_text());
   if (status != HIPDNN_PLUGIN_STATUS_SUCCESS) {
     /* A decline is an answer as good as any; hipDNN asks every engine. */
     report_log(status == HIPDNN_PLUGIN_STATUS_NOT_APPLICABLE ? HIPDNN_SEV_INFO : HIPDNN_SEV_ERROR,
@@ -351,23 +385,70 @@ hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionContext(
   return keep(library, prepared, context);
 }
 
-/* A hipDNN that passes the engine's configuration too has it where serialized is here, and the
- * serialised context where context is: so nothing may be written before the bytes have been found
- * to be a context. */
-hipdnnPluginStatus_t hipdnnEnginePluginCreateExecutionContextFromSerialized(
-    hipdnnEnginePluginHandle_t handle, const hipdnnPluginConstData_t *serialized,
-    hipdnnEnginePluginExecutionContext_t *context) {
-  REQUIRE_HANDLE(handle);
-  REQUIRE_BYTES(serialized, "serialised execution context");
-  REQUIRE(context, "context is null");
+/* Copies memory that may not be there. */
+static bool copy_checked(void *to, const void *from, size_t size) {
+  struct iovec into = {to, size}, of = {(void *)from, size};
+  return process_vm_readv(getpid(), &into, 1, &of, 1, 0) == (ssize_t)size;
+}
+
+/* A copy of the data that a structure says, for free; NULL where it is none. */
+static void *copy_data(const void *structure, size_t *size) {
+  hipdnnPluginConstData_t data;
+  int host_errno = errno;
+  void *copy = NULL;
+  if (copy_checked(&data, structure, sizeof data) && data.size && data.size <= INT32_MAX &&
+      (copy = malloc(data.size)) && !copy_checked(copy, data.ptr, data.size)) {
+    free(copy);
+    copy = NULL;
+  }
+  errno = host_errno;
+  *size = data.size;
+  return copy;
+}
+
+static hipdnnPluginStatus_t restore(hipdnnEnginePluginHandle_t handle,
+                                    struct miopen_provider_bytes serialized,
+                                    hipdnnEnginePluginExecutionContext_t *context) {
   const struct miopen_provider_table *library;
   uint64_t provided, restored;
   int32_t status = open_for(handle, &library, &provided);
   if (status == HIPDNN_PLUGIN_STATUS_SUCCESS)
-    status = library->restore(provided, bytes_of(serialized), &restored, report_text());
+    status = library->restore(provided, serialized, &restored, report_text());
   if (status != HIPDNN_PLUGIN_STATUS_SUCCESS)
     return (hipdnnPluginStatus_t)status;
   return keep(library, restored, context);
+}
+
+/* Exported as hipdnnEnginePluginCreateExecutionContextFromSerialized. A hipDNN of some months
+ * (EnginePlugin.cpp at 27630224) has four arguments, as the header never had: the engine's
+ * configuration comes before the serialised context. The second argument tells which it is, since
+ * one of these engines' configurations is no serialised context. But who wrote the bytes may have
+ * wanted that: so the third one is read as what may not be there, and the fourth, which is whatever
+ * is in its register where the caller passes none, is not used before a context came out. */
+hipdnnPluginStatus_t CreateExecutionContextFromSerialized(
+    hipdnnEnginePluginHandle_t handle, const hipdnnPluginConstData_t *serialized, void *third,
+    hipdnnEnginePluginExecutionContext_t
+        *fourth) __asm__("hipdnnEnginePluginCreateExecutionContextFromSerialized")
+    __attribute__((visibility("default")));
+
+hipdnnPluginStatus_t
+CreateExecutionContextFromSerialized(hipdnnEnginePluginHandle_t handle,
+                                     const hipdnnPluginConstData_t *serialized, void *third,
+                                     hipdnnEnginePluginExecutionContext_t *fourth) {
+  REQUIRE_HANDLE(handle);
+  REQUIRE_BYTES(serialized, "serialised execution context");
+  REQUIRE(third, "context is null");
+  int64_t engine;
+  if (!filter_config(serialized->ptr, serialized->size, &engine) || !engine_name(engine))
+    return restore(handle, bytes_of(serialized), third);
+  size_t size;
+  void *copy = copy_data(third, &size);
+  if (!copy)
+    return report_error(HIPDNN_PLUGIN_STATUS_INVALID_VALUE,
+                        "%s: an engine's configuration is no serialised context", __func__);
+  hipdnnPluginStatus_t status = restore(handle, (struct miopen_provider_bytes){copy, size}, fourth);
+  free(copy);
+  return status;
 }
 
 hipdnnPluginStatus_t
@@ -417,6 +498,13 @@ hipdnnEnginePluginSerializeExecutionContext(hipdnnEnginePluginHandle_t handle,
   if (status == HIPDNN_PLUGIN_STATUS_SUCCESS)
     hand_out(serialized, data, size);
   return (hipdnnPluginStatus_t)status;
+}
+
+hipdnnPluginStatus_t hipdnnEnginePluginSerializeExecutionContextWithEngineId(
+    hipdnnEnginePluginHandle_t handle, int64_t engine, hipdnnEnginePluginExecutionContext_t context,
+    hipdnnPluginConstData_t *serialized) {
+  REQUIRE(engine_name(engine), "the engine is not of this plugin");
+  return hipdnnEnginePluginSerializeExecutionContext(handle, context, serialized);
 }
 
 hipdnnPluginStatus_t

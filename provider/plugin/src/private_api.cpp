@@ -11,6 +11,8 @@
 #include <miopen/version.h>
 
 #include <cstdlib>
+#include <dlfcn.h>
+#include <pthread.h>
 
 #define VERSION_AT_LEAST(major, minor)                                                             \
   (MIOPEN_VERSION_MAJOR > (major) ||                                                               \
@@ -43,6 +45,12 @@ static_assert(sizeof(miopenStatus_t) == sizeof(int32_t), "statuses are passed as
 static_assert(MIOPEN_PRIVATE_FORWARD == miopenProblemDirectionForward, "");
 static_assert(MIOPEN_PRIVATE_BACKWARD_DATA == miopenProblemDirectionBackward, "");
 static_assert(MIOPEN_PRIVATE_BACKWARD_WEIGHTS == miopenProblemDirectionBackwardWeights, "");
+// What provider/engine (miopen.go) has as numbers. A test holds this list against that one.
+static_assert(MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC == 1, "AttributeDeterministic");
+static_assert(miopenTensorConvolutionX == 1, "TensorX");
+static_assert(miopenTensorConvolutionW == 2, "TensorW");
+static_assert(miopenTensorConvolutionY == 3, "TensorY");
+static_assert(miopenFindResultsOrderByTime == 0, "ByTime");
 
 // miopenConvSolution_t has another layout.
 template <class Get>
@@ -294,11 +302,63 @@ constexpr miopen_private_api make() {
   return t;
 }
 
-constexpr miopen_private_api api = make();
+miopen_private_api api = make();
+
+// HIP is found at run time: which one it is, is the private library's affair. hipError_t and
+// hipStream_t as plain types.
+int (*hip_get_device)(int *device);
+int (*hip_set_device)(int device);
+int (*hip_stream_get_device)(void *stream, int *device);
+int (*hip_get_last_error)();
+
+// An error that is answered is not to be the thread's last one, which the application would take
+// for its own.
+int32_t quietly(int error) {
+  if (error && hip_get_last_error)
+    hip_get_last_error();
+  return error;
+}
+int32_t get_device(int *device) {
+  return quietly(hip_get_device(device));
+}
+int32_t set_device(int device) {
+  return quietly(hip_set_device(device));
+}
+int32_t stream_device(void *stream, int *device) {
+  return quietly(hip_stream_get_device(stream, device));
+}
+
+template <class Function> void find(void *library, const char *name, Function *&function) {
+  function = reinterpret_cast<Function *>(dlsym(library, name));
+}
+
+void find_hip() {
+  // dlsym on the private library searches it and what it depends on, and nobody else's HIP. The
+  // handle is kept: the functions are.
+  Dl_info info;
+  void *library = dladdr(private_api_address(), &info) && info.dli_fname
+                      ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                      : nullptr;
+  if (library) {
+    find(library, "hipGetDevice", hip_get_device);
+    find(library, "hipSetDevice", hip_set_device);
+    find(library, "hipStreamGetDevice", hip_stream_get_device);
+    find(library, "hipGetLastError", hip_get_last_error);
+  }
+  dlerror(); // the host is not to find it
+  if (!hip_get_device || !hip_set_device)
+    return;
+  api.get_device = get_device;
+  api.set_device = set_device;
+  if (hip_stream_get_device)
+    api.stream_device = stream_device;
+}
 
 } // namespace
 
 const miopen_private_api *private_api() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_hip);
   return &api;
 }
 

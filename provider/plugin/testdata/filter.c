@@ -13,6 +13,8 @@ int main(void) {
     if (fread(bytes, 1, size, stdin) != size)
       return 2;
     const char *reason = NULL;
+    int64_t engine;
+    filter_config(bytes, size, &engine); /* watched */
     enum filter_verdict verdict = filter_graph(bytes, size, &reason);
     if ((verdict == FILTER_PASSES) != (reason == NULL))
       return 3;

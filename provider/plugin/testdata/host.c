@@ -9,17 +9,21 @@
  *   create H | destroy H | stream H NUMBER
  *   applicable H GRAPH MAX   GRAPH, CONFIG and other data are files
  *   details H ENGINE GRAPH | workspace H CONFIG GRAPH
- *   prepare H C CONFIG GRAPH | restore H C FILE | oldrestore H CONFIG
+ *   prepare H C CONFIG GRAPH | restore H C FILE
+ *   oldrestore H C CONFIG FILE   as a hipDNN does that passes the engine's configuration too
  *   contextnulls H C         functions of a context, with their other pointers null
- *   drop H C | size H C | serialize H C FILE
- *   buffer UID FILE          memory with a file's bytes; store UID FILE writes it
+ *   drop H C | size H C | serialize H C FILE | newserialize H C FILE ENGINE
+ *   buffer UID FILE          memory with a file's bytes, again or anew; store UID FILE writes it
  *   execute H C WORKSPACE    with all buffers; overrides H C N: as if N had other shapes
  *   preload LIBRARY          loads a library and does nothing with it
  *   bridge LIBRARY           opens the library as the wrapper does, by its path
  *   bridgecall               calls a function of the bridge's table
  *   process                  how many libmiopen_hipdnn.so.1 are mapped, and threads of the process
- *   sigpipe                  writes into a broken pipe
- *   fork ... end             the lines between are a child's
+ *   sigpipe                  writes into a broken pipe; ignoresigpipe has the process ignore it
+ *   fork ... end             the lines between are a child's; barefork: one without fork's handlers
+ *   behind LINE              another thread is at that by the next line; join waits for it
+ *   constructor LIBRARY GRAPH   loads a library whose constructor calls constructing(), in which
+ *                            two threads ask about a graph, with handles 0 and 1
  *   threads N GRAPH          N threads with handles of their own, and wrong calls in between
  */
 #define _GNU_SOURCE
@@ -35,6 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +64,7 @@
   F(hipdnnEnginePluginGetWorkspaceSizeFromExecutionContext)                                        \
   F(hipdnnEnginePluginExecuteOpGraph)                                                              \
   F(hipdnnEnginePluginSerializeExecutionContext)                                                   \
+  F(hipdnnEnginePluginSerializeExecutionContextWithEngineId)                                       \
   F(hipdnnEnginePluginDestroySerializedExecutionContext)                                           \
   F(hipdnnEnginePluginCreateExecutionContextFromSerialized)                                        \
   F(hipdnnEnginePluginExecuteOpGraphWithOverrides)                                                 \
@@ -250,6 +256,7 @@ static void nulls(void) {
   REFUSED(hipdnnEnginePluginGetWorkspaceSize(h, &data, &data, NULL));
   REFUSED(hipdnnEnginePluginCreateExecutionContext(h, &data, &data, NULL));
   REFUSED(hipdnnEnginePluginCreateExecutionContextFromSerialized(h, &data, NULL));
+  REFUSED(hipdnnEnginePluginSerializeExecutionContextWithEngineId(h, 1, other, &out));
   p.hipdnnPluginGetLastErrorString(NULL);
   CALL(status, hipdnnEnginePluginDestroy(h));
   free(other);
@@ -378,14 +385,14 @@ static void run_threads(int count, const char *graph) {
 static void run(char *line);
 
 /* The child has its lines already; an alarm ends one that hangs. */
-static void run_forked(void) {
+static void run_forked(bool bare) {
   char lines[64][1024];
   int count = 0;
   while (count < 64 && fgets(lines[count], sizeof lines[count], stdin) &&
          strcmp(lines[count], "end\n") != 0)
     count++;
   fflush(stdout);
-  pid_t child = fork();
+  pid_t child = bare ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
   if (child == 0) {
     alarm(20);
     for (int i = 0; i < count; i++)
@@ -398,6 +405,28 @@ static void run_forked(void) {
     fail("no child");
   printf("child %s %d\n", WIFEXITED(status) ? "exited" : "killed by",
          WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+static struct {
+  pthread_t thread;
+  char line[1024];
+} behind;
+
+static void *run_behind(void *unused) {
+  (void)unused;
+  run(behind.line);
+  return NULL;
+}
+
+static char constructing_graph[512];
+
+/* The loader's lock is held. */
+__attribute__((visibility("default"))) void constructing(void) {
+  char line[600];
+  snprintf(line, sizeof line, "behind applicable 0 %s 1", constructing_graph);
+  run(line);
+  snprintf(line, sizeof line, "applicable 1 %s 1", constructing_graph);
+  run(line);
 }
 
 static void run(char *line) {
@@ -505,16 +534,19 @@ static void run(char *line) {
     free((void *)data.ptr);
     answer(status);
   } else if (IS("oldrestore")) {
-    /* The configuration comes before the serialised context. */
-    data = read_file(word[2]);
-    more = (hipdnnPluginConstData_t){&data, 99};
+    data = read_file(word[3]);
+    more = read_file(word[4]);
+    hipdnnPluginConstData_t before = more;
     hipdnnEnginePluginExecutionContext_t made = NULL;
     int (*old)(hipdnnEnginePluginHandle_t, const hipdnnPluginConstData_t *,
                const hipdnnPluginConstData_t *, hipdnnEnginePluginExecutionContext_t *) =
         (__typeof__(old))dlsym(plugin, "hipdnnEnginePluginCreateExecutionContextFromSerialized");
     status = old(handles[h], &data, &more, &made);
-    if (more.ptr != &data || more.size != 99 || made)
+    if (more.ptr != before.ptr || more.size != before.size || !made != !!status)
       fail("a context was overwritten");
+    contexts[c] = made;
+    free((void *)data.ptr);
+    free((void *)more.ptr);
     answer(status);
   } else if (IS("drop")) {
     CALL(status, hipdnnEnginePluginDestroyExecutionContext(handles[h], contexts[c]));
@@ -525,8 +557,12 @@ static void run(char *line) {
     answer(status);
     if (!status)
       printf("%d bytes\n", (int)size);
-  } else if (IS("serialize")) {
-    CALL(status, hipdnnEnginePluginSerializeExecutionContext(handles[h], contexts[c], &out));
+  } else if (IS("serialize") || IS("newserialize")) {
+    if (IS("serialize"))
+      CALL(status, hipdnnEnginePluginSerializeExecutionContext(handles[h], contexts[c], &out));
+    else
+      CALL(status, hipdnnEnginePluginSerializeExecutionContextWithEngineId(
+                       handles[h], atoll(word[4]), contexts[c], &out));
     answer(status);
     if (!status) {
       write_file(word[3], out.ptr, out.size);
@@ -536,11 +572,16 @@ static void run(char *line) {
     }
   } else if (IS("buffer")) {
     data = read_file(word[2]);
-    void *memory = aligned_alloc(256, (data.size + 255) / 256 * 256);
-    memcpy(memory, data.ptr, data.size);
+    uint32_t i = 0;
+    while (i < buffer_count && (buffers[i].uid != h || buffer_sizes[i] != data.size))
+      i++;
+    if (i == buffer_count) {
+      buffers[i] =
+          (hipdnnPluginDeviceBuffer_t){h, aligned_alloc(256, (data.size + 255) / 256 * 256)};
+      buffer_sizes[buffer_count++] = data.size;
+    }
+    memcpy(buffers[i].ptr, data.ptr, data.size);
     free((void *)data.ptr);
-    buffer_sizes[buffer_count] = data.size;
-    buffers[buffer_count++] = (hipdnnPluginDeviceBuffer_t){h, memory};
   } else if (IS("store")) {
     for (uint32_t i = 0; i < buffer_count; i++)
       if (buffers[i].uid == h)
@@ -575,8 +616,21 @@ static void run(char *line) {
     if (pipe(ends) || close(ends[0]) || write(ends[1], "", 1) == 1)
       fail("no broken pipe");
     printf("goes on\n");
-  } else if (IS("fork")) {
-    run_forked();
+  } else if (IS("constructor")) {
+    snprintf(constructing_graph, sizeof constructing_graph, "%s", word[2]);
+    if (!dlopen(word[1], RTLD_NOW | RTLD_LOCAL))
+      fail(dlerror());
+  } else if (IS("ignoresigpipe")) {
+    signal(SIGPIPE, SIG_IGN);
+  } else if (IS("behind")) {
+    snprintf(behind.line, sizeof behind.line, "%s", strchr(shown, ' ') + 1);
+    if (pthread_create(&behind.thread, NULL, run_behind, NULL))
+      fail("no thread");
+    usleep(200 * 1000);
+  } else if (IS("join")) {
+    pthread_join(behind.thread, NULL);
+  } else if (IS("fork") || IS("barefork")) {
+    run_forked(IS("barefork"));
   } else if (IS("threads")) {
     run_threads(h, word[2]);
   } else {

@@ -1,5 +1,6 @@
 /* A libmiopen_hipdnn.so.1 that says what it is asked. LIBRARY_FAILS names the function that fails,
- * "forked" has it think that it was loaded by a parent. */
+ * "forked" has it think that it was loaded by a parent. To set the stream 7 takes until another
+ * handle's stream is set, as it may behind a plan that is being built. */
 #define _GNU_SOURCE
 #include "provider/entry/provider.h"
 
@@ -36,8 +37,8 @@ static int32_t done(const char *function, char *text) {
   return 3;
 }
 
-static int32_t create(uint64_t provider, uint64_t *handle, char *text) {
-  say("create of %d", (int)provider);
+static int32_t create(uint64_t provider, int32_t device, uint64_t *handle, char *text) {
+  say("create of %d, device %d", (int)provider, (int)device);
   int32_t status = done("create", text);
   if (!status)
     *handle = ++last;
@@ -50,7 +51,16 @@ static int32_t destroy(uint64_t handle, char *text) {
 }
 
 static int32_t set_stream(uint64_t handle, void *stream, char *text) {
+  static _Atomic int others;
   say("stream %d %p", (int)handle, stream);
+  if (stream == (void *)7) {
+    int before = others, i = 0;
+    while (others == before && i++ < 3000)
+      usleep(1000);
+    say("stream %d is set%s", (int)handle, others == before ? ", after waiting in vain" : "");
+  } else {
+    others++;
+  }
   return done("stream", text);
 }
 
@@ -149,6 +159,11 @@ int miopen_provider_open(const struct miopen_provider_host *from,
     abort();
   from->miopen->get_version(&major, &minor, &patch);
   say("opened with MIOpen %d.%d.%d", (int)major, (int)minor, (int)patch);
+  int device = -1, of_stream = -1;
+  if (from->miopen->get_device && from->miopen->set_device(2) == 0 &&
+      from->miopen->get_device(&device) == 0 &&
+      from->miopen->stream_device((void *)4096, &of_stream) == 0)
+    say("device %d, of the stream %d", device, of_stream);
   if (done("open", text))
     return 1;
   host = from;

@@ -6,11 +6,41 @@ package privatetest
 /*
 #cgo LDFLAGS: -ldl
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *table_of(void *library) {
   void *(*get)(void) = (void *(*)(void))dlsym(library, "private_api");
   return get ? get() : NULL;
+}
+
+// Devices 0 to 3, and streams whose device are their lowest two bits.
+static _Thread_local int current;
+static int32_t get_device(int *device) {
+  *device = current;
+  return 0;
+}
+static int32_t set_device(int device) {
+  if (device < 0 || device > 3)
+    return 101; // hipErrorInvalidDevice
+  current = device;
+  return 0;
+}
+static int32_t stream_device(void *stream, int *device) {
+  if ((uintptr_t)stream < 16)
+    return 400; // hipErrorInvalidHandle
+  *device = (uintptr_t)stream & 3;
+  return 0;
+}
+
+static void *with_devices(const void *table) {
+  const uint32_t size = ((const uint32_t *)table)[1];
+  char *copy = malloc(size);
+  memcpy(copy, table, size);
+  void *const functions[] = {(void *)get_device, (void *)set_device, (void *)stream_device};
+  memcpy(copy + size - sizeof functions, functions, sizeof functions);
+  return copy;
 }
 */
 import "C"
@@ -38,6 +68,10 @@ func Table(file string) (unsafe.Pointer, error) {
 	}
 	return table, nil
 }
+
+// WithDevices is a table with a HIP of four devices, numbered from 0, in its last three members. A stream is of the device of
+// its two lowest bits, and is none below 16.
+func WithDevices(table unsafe.Pointer) unsafe.Pointer { return C.with_devices(table) }
 
 // Memory is a block of C's.
 type Memory []byte
