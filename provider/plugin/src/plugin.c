@@ -393,7 +393,7 @@ static bool copy_checked(void *to, const void *from, size_t size) {
 
 /* A copy of the data that a structure says, for free; NULL where it is none. */
 static void *copy_data(const void *structure, size_t *size) {
-  hipdnnPluginConstData_t data;
+  hipdnnPluginConstData_t data = {NULL, 0};
   int host_errno = errno;
   void *copy = NULL;
   if (copy_checked(&data, structure, sizeof data) && data.size && data.size <= INT32_MAX &&
