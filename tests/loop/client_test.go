@@ -2,13 +2,11 @@ package loop_test
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/tests/hardware/device"
 	"example.com/miopen_hipdnn_shim/tests/oracle"
+	"example.com/miopen_hipdnn_shim/tests/refhipdnn/graphtext"
 )
 
 // client is an application that sends graphs to hipDNN by itself: tests/refhipdnn/driver, on the device. hipDNN, plugin and
@@ -41,20 +40,9 @@ func newClient(t *testing.T) *client {
 // each graph.
 var byDefinition = []string{"MIOPEN_DEBUG_CONV_GEMM=0", "MIOPEN_DEBUG_ENABLE_AI_IMMED_MODE_FALLBACK=0"}
 
-// answer is what became of a graph.
-type answer struct {
-	engines   []string
-	plan      []byte
-	workspace int
-	tensors   map[int][]byte
-	status    int // hipdnnStatus_t, -1 when it was not hipDNN that failed
-	function  string
-	text      string
-}
-
 // session is one process of the client.
 type session struct {
-	answers map[string]answer
+	answers map[string]graphtext.Answer
 	stderr  string
 	hipdnn  struct {
 		Objects         map[string]struct{ Live int }
@@ -81,7 +69,7 @@ func (c *client) serve(t *testing.T, on *device.Device, graphs string, env ...st
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(graphs), &stdout, &stderr
 	require.NoError(t, cmd.Run(), "%s%s", stdout.String(), stderr.String())
-	s := session{answers: answers(t, stdout.String()), stderr: stderr.String()}
+	s := session{answers: graphtext.Answers(t, stdout.String(), true), stderr: stderr.String()}
 	text, err := os.ReadFile(report)
 	require.NoError(t, err, s.stderr)
 	require.NoError(t, json.Unmarshal(text, &s.hipdnn), "%s", text)
@@ -110,45 +98,6 @@ func (s *session) requireClean(t *testing.T) {
 	require.NotContains(t, s.stderr, "[MIOPEN_HIPDNN_WRAPPER]")
 }
 
-func answers(t *testing.T, out string) map[string]answer {
-	t.Helper()
-	all := map[string]answer{}
-	name := ""
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		key, rest, _ := strings.Cut(line, " ")
-		a := all[name]
-		var err error
-		switch key {
-		case "case":
-			name = rest
-			require.NotContains(t, all, name)
-			a = answer{tensors: map[int][]byte{}, status: -2}
-		case "engines":
-			a.engines = strings.Fields(rest)
-		case "plan":
-			a.plan, err = hex.DecodeString(rest)
-		case "workspace":
-			a.workspace, err = strconv.Atoi(rest)
-		case "tensor":
-			uid, data, _ := strings.Cut(rest, " ")
-			var number int
-			number, err = strconv.Atoi(uid)
-			require.NoError(t, err)
-			a.tensors[number], err = hex.DecodeString(data)
-		case "status":
-			fields := strings.SplitN(rest, " ", 3)
-			require.Len(t, fields, 3, line)
-			a.status, err = strconv.Atoi(fields[0])
-			a.function, a.text = fields[1], fields[2]
-		default:
-			require.Fail(t, "the client printed", "%s", line)
-		}
-		require.NoError(t, err)
-		all[name] = a
-	}
-	return all
-}
-
 // hipDNN's numbers for the element types.
 var typeNumbers = map[oracle.Type]int{oracle.Float: 0, oracle.Half: 2, oracle.BFloat16: 6}
 
@@ -162,20 +111,15 @@ const (
 	uidBiased // virtual
 )
 
-func list(values []int) string {
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(values)), ","), "[]")
-}
-
 func tensorLine(uid int, t oracle.Tensor, data []byte) string {
-	return fmt.Sprintf("tensor %d %d %s %s real %x\n", uid, typeNumbers[t.Type], list(t.Lengths), list(t.Strides), data)
+	return graphtext.Tensor(uid, typeNumbers[t.Type], t, data)
 }
 
 func virtualLine(uid int, t oracle.Tensor) string {
-	return fmt.Sprintf("tensor %d %d %s %s virtual -\n", uid, typeNumbers[oracle.Float], list(t.Lengths), list(t.Strides))
+	return fmt.Sprintf("tensor %d %d %s %s virtual -\n", uid, typeNumbers[oracle.Float], graphtext.List(t.Lengths), graphtext.List(t.Strides))
 }
 
 func convolutionLine(d oracle.Direction, c oracle.Convolution, y int) string {
 	const crossCorrelation = 1
-	return fmt.Sprintf("convolution %s %d %d %d %s %s %s %s %d %d\n", [...]string{"forward", "data", "weights"}[d], uidX, uidW, y,
-		list(c.Pads), list(c.Pads), list(c.Strides), list(c.Dilations), crossCorrelation, typeNumbers[oracle.Float])
+	return graphtext.Convolution([...]string{"forward", "data", "weights"}[d], uidX, uidW, y, c, c.Pads, c.Pads, crossCorrelation, typeNumbers[oracle.Float])
 }

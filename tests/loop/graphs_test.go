@@ -174,7 +174,7 @@ func TestGraphs(t *testing.T) {
 	for i := range problems {
 		for j, e := range engines {
 			name := problems[i].name + "/" + e
-			fmt.Fprintf(&restored, "case %s\n%srestore %x %s\n", name, problems[i].tensors(), first.answers[name].plan, ways[j].restored)
+			fmt.Fprintf(&restored, "case %s\n%srestore %x %s\n", name, problems[i].tensors(), first.answers[name].Plan, ways[j].restored)
 			again += launches[ways[j].restored]
 		}
 	}
@@ -191,15 +191,15 @@ func TestGraphs(t *testing.T) {
 		for i := range problems {
 			for _, e := range engines {
 				a := s.answers[problems[i].name+"/"+e]
-				require.Zero(t, a.status, "%s: %s: %s", problems[i].name, a.function, a.text)
-				require.ErrorContains(t, problems[i].check(a.tensors), "elements are wrong")
+				require.Zero(t, a.Status, "%s: %s: %s", problems[i].name, a.Function, a.Text)
+				require.ErrorContains(t, problems[i].check(a.Tensors), "elements are wrong")
 			}
 		}
 	}
 
 	for i := range problems { // the judge's control
 		p := problems[i].negated()
-		require.ErrorContains(t, p.check(first.answers[p.name+"/"+engine].tensors), "elements are wrong")
+		require.ErrorContains(t, p.check(first.answers[p.name+"/"+engine].Tensors), "elements are wrong")
 	}
 
 	requireWatchedCapture(t, c, &problems[0])
@@ -234,11 +234,11 @@ func requireComputed(t *testing.T, s *session, problems []problem, launches int,
 	for i := range problems {
 		for _, e := range engines {
 			p, a := &problems[i], s.answers[problems[i].name+"/"+e]
-			require.Zero(t, a.status, "%s: %s: %s", p.name, a.function, a.text)
-			require.NotEmpty(t, a.plan)
-			require.NoError(t, p.check(a.tensors), "%s on %s", p.name, e)
+			require.Zero(t, a.Status, "%s: %s: %s", p.name, a.Function, a.Text)
+			require.NotEmpty(t, a.Plan)
+			require.NoError(t, p.check(a.Tensors), "%s on %s", p.name, e)
 			if made == "built" {
-				require.Subset(t, a.engines, engines)
+				require.Subset(t, a.Engines, engines)
 			}
 		}
 	}
@@ -256,13 +256,13 @@ func requireWatchedCapture(t *testing.T, c *client, p *problem) {
 		p.graph("afterwards", engine, "captured"), byDefinition...)
 	for name, function := range map[string]string{"waiting": "hipStreamSynchronize", "allocating": "hipMalloc"} {
 		a := s.answers[name]
-		require.Equal(t, -1, a.status, name)
-		require.Regexp(t, "^"+function+" gave hipError_t [1-9]", a.text)
-		require.Empty(t, a.tensors)
+		require.Equal(t, -1, a.Status, name)
+		require.Regexp(t, "^"+function+" gave hipError_t [1-9]", a.Text)
+		require.Empty(t, a.Tensors)
 	}
 	a := s.answers["afterwards"]
-	require.Zero(t, a.status, a.text)
-	require.NoError(t, p.check(a.tensors))
+	require.Zero(t, a.Status, a.Text)
+	require.NoError(t, p.check(a.Tensors))
 	require.Equal(t, launches["captured"], s.executed)
 	s.requireClean(t)
 }
@@ -279,8 +279,8 @@ func requireBenchmarked(t *testing.T, c *client, problems []problem) {
 	s := c.serve(t, c.device, graphs.String(), append(slices.Clip(byDefinition), "MIOPEN_USER_DB_PATH="+t.TempDir())...)
 	for i := range problems {
 		a := s.answers[problems[i].name]
-		require.Zero(t, a.status, "%s: %s: %s", problems[i].name, a.function, a.text)
-		require.NoError(t, problems[i].check(a.tensors), problems[i].name)
+		require.Zero(t, a.Status, "%s: %s: %s", problems[i].name, a.Function, a.Text)
+		require.NoError(t, problems[i].check(a.Tensors), problems[i].name)
 	}
 	require.Greater(t, s.executed, len(problems)*launches["captured"], "none was measured")
 	require.Zero(t, s.idle)
@@ -306,11 +306,11 @@ func requireOwnChoice(t *testing.T, c *client, problems []problem) {
 		p := &problems[i]
 		for _, e := range engines {
 			a := s.answers[p.name+"/"+e]
-			require.Zero(t, a.status, "%s: %s: %s", p.name, a.function, a.text)
-			if a.workspace > 0 {
+			require.Zero(t, a.Status, "%s: %s: %s", p.name, a.Function, a.Text)
+			if a.Workspace > 0 {
 				workspaces++
 			}
-			if err := p.check(a.tensors); err != nil {
+			if err := p.check(a.Tensors); err != nil {
 				require.ErrorContains(t, err, "is NaN", "%s on %s: neither right nor left out", p.name, e)
 			} else {
 				right++
@@ -404,27 +404,27 @@ func TestFused(t *testing.T) {
 	for i := range all {
 		f, a := &all[i], s.answers[all[i].name]
 		switch {
-		case a.status == 0:
-			require.NoError(t, f.check(a.tensors), f.name)
+		case a.Status == 0:
+			require.NoError(t, f.check(a.Tensors), f.name)
 			require.Fail(t, "this MIOpen fuses, and is right: have the test require that", f.name)
-		case !slices.Contains(a.engines, f.engine):
-			require.Equal(t, "no engine", a.text, f.name)
+		case !slices.Contains(a.Engines, f.engine):
+			require.Equal(t, "no engine", a.Text, f.name)
 			outcomes["declined"]++
 		default:
 			const pluginError = 14
-			require.Equal(t, pluginError, a.status, "%s: %s: %s", f.name, a.function, a.text)
-			require.Equal(t, "hipdnnBackendFinalize", a.function)
-			m := fusionFailure.FindStringSubmatch(a.text)
-			require.NotNil(t, m, a.text)
+			require.Equal(t, pluginError, a.Status, "%s: %s: %s", f.name, a.Function, a.Text)
+			require.Equal(t, "hipdnnBackendFinalize", a.Function)
+			m := fusionFailure.FindStringSubmatch(a.Text)
+			require.NotNil(t, m, a.Text)
 			outcomes[m[1]]++
 		}
-		require.Empty(t, a.tensors, f.name)
+		require.Empty(t, a.Tensors, f.name)
 	}
 	// Float, channels first, has a solver that applies, whose kernel is not there.
 	require.Equal(t, map[string]int{"declined": 16, "miopenStatusUnsupportedOp": 14, "miopenStatusUnknownError": 6}, outcomes)
 	a := s.answers["afterwards"]
-	require.Zero(t, a.status, a.text)
-	require.NoError(t, after.check(a.tensors))
+	require.Zero(t, a.Status, a.Text)
+	require.NoError(t, after.check(a.Tensors))
 	require.Equal(t, launches["captured"], s.executed+s.idle, "no kernel but those of the last graph")
 	s.requireClean(t)
 }

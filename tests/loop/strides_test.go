@@ -90,15 +90,15 @@ func TestStrides(t *testing.T) {
 	s := c.serve(t, c.device, graphs.String(), byDefinition...)
 	for i := range run {
 		a := s.answers[run[i].name]
-		require.Zero(t, a.status, "%s: %s: %s", run[i].name, a.function, a.text)
-		require.Subset(t, a.engines, engines)
-		require.NoError(t, run[i].check(a.tensors), run[i].name)
+		require.Zero(t, a.Status, "%s: %s: %s", run[i].name, a.Function, a.Text)
+		require.Subset(t, a.Engines, engines)
+		require.NoError(t, run[i].check(a.Tensors), run[i].name)
 	}
 	for i := range declined {
 		a := s.answers[declined[i].name]
-		require.NotZero(t, a.status, declined[i].name)
+		require.NotZero(t, a.Status, declined[i].name)
 		for _, e := range engines {
-			require.NotContains(t, a.engines, e, declined[i].name)
+			require.NotContains(t, a.Engines, e, declined[i].name)
 		}
 	}
 	require.Equal(t, len(run), s.executed)

@@ -1,17 +1,16 @@
 package refhipdnn_test
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/oracle"
+	"example.com/miopen_hipdnn_shim/tests/refhipdnn/graphtext"
 	"example.com/miopen_hipdnn_shim/tests/refmiopen/convcases"
 )
 
@@ -38,61 +37,17 @@ func computeType(x oracle.Type) int {
 	return typeNumbers[oracle.Float]
 }
 
-func list(values []int) string {
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(values)), ","), "[]")
-}
-
 func tensorLine(uid int, t oracle.Tensor, data []byte) string {
-	return fmt.Sprintf("tensor %d %d %s %s real %x\n", uid, typeNumbers[t.Type], list(t.Lengths), list(t.Strides), data)
+	return graphtext.Tensor(uid, typeNumbers[t.Type], t, data)
 }
 
 func convolutionLine(kind string, c oracle.Convolution, pre, post []int, mode, compute int) string {
-	return fmt.Sprintf("convolution %s %d %d %d %s %s %s %s %d %d\n", kind, uidX, uidW, uidY,
-		list(pre), list(post), list(c.Strides), list(c.Dilations), mode, compute)
+	return graphtext.Convolution(kind, uidX, uidW, uidY, c, pre, post, mode, compute)
 }
 
-// answer is what the driver printed for a case.
-type answer struct {
-	engines  []string
-	tensors  map[int][]byte
-	status   int
-	function string
-	text     string
-}
-
-func answers(t *testing.T, out string) map[string]answer {
+func answers(t *testing.T, out string) map[string]graphtext.Answer {
 	t.Helper()
-	all := map[string]answer{}
-	name := ""
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		key, rest, _ := strings.Cut(line, " ")
-		a := all[name]
-		switch key {
-		case "case":
-			name = rest
-			require.NotContains(t, all, name)
-			a = answer{tensors: map[int][]byte{}, status: -2}
-		case "engines":
-			a.engines = strings.Fields(rest)
-		case "tensor":
-			uid, data, _ := strings.Cut(rest, " ")
-			number, err := strconv.Atoi(uid)
-			require.NoError(t, err)
-			a.tensors[number], err = hex.DecodeString(data)
-			require.NoError(t, err)
-		case "status":
-			fields := strings.SplitN(rest, " ", 3)
-			require.Len(t, fields, 3, line)
-			var err error
-			a.status, err = strconv.Atoi(fields[0])
-			require.NoError(t, err)
-			a.function, a.text = fields[1], fields[2]
-		default:
-			require.Fail(t, "the driver printed", "%s", line)
-		}
-		all[name] = a
-	}
-	return all
+	return graphtext.Answers(t, out, false)
 }
 
 // forwardCases are the geometries and contents of the reference MIOpen's tests, without scaling.
@@ -130,18 +85,18 @@ func TestForward(t *testing.T) {
 			for i := range cases {
 				c, a := &cases[i], all[cases[i].Name]
 				if c.Y.Type == oracle.Int8 { // sums that do not fit: no engine takes that on
-					require.Equal(t, -1, a.status, c.Name)
-					require.Equal(t, "no engine", a.text)
-					require.Empty(t, a.engines)
+					require.Equal(t, -1, a.Status, c.Name)
+					require.Equal(t, "no engine", a.Text)
+					require.Empty(t, a.Engines)
 					refused++
 					continue
 				}
-				require.Zero(t, a.status, "%s: %s: %s", c.Name, a.function, a.text)
-				require.Equal(t, engineNames, a.engines)
+				require.Zero(t, a.Status, "%s: %s: %s", c.Name, a.Function, a.Text)
+				require.Equal(t, engineNames, a.Engines)
 				// The gaps between elements are looked at too.
-				require.NoError(t, c.Check(convcases.Result{Name: c.Name, Output: c.Y.Lengths, Y: a.tensors[uidY]}))
-				require.Equal(t, c.XData, a.tensors[uidX])
-				require.Equal(t, c.WData, a.tensors[uidW])
+				require.NoError(t, c.Check(convcases.Result{Name: c.Name, Output: c.Y.Lengths, Y: a.Tensors[uidY]}))
+				require.Equal(t, c.XData, a.Tensors[uidX])
+				require.Equal(t, c.WData, a.Tensors[uidW])
 				computed++
 			}
 			t.Logf("%d computed, %d refused", computed, refused)
@@ -168,7 +123,7 @@ func TestForwardMutationsAreSeen(t *testing.T) {
 				continue
 			}
 			applied++
-			if changed.Check(convcases.Result{Name: changed.Name, Output: changed.Y.Lengths, Y: all[changed.Name].tensors[uidY]}) != nil {
+			if changed.Check(convcases.Result{Name: changed.Name, Output: changed.Y.Lengths, Y: all[changed.Name].Tensors[uidY]}) != nil {
 				refused++
 			}
 		}
@@ -355,8 +310,8 @@ func TestDirectionsExactly(t *testing.T) {
 	nonzero := 0
 	for name, e := range want {
 		a := all[name]
-		require.Zero(t, a.status, "%s: %s: %s", name, a.function, a.text)
-		got := get(e.tensor, a.tensors[e.uid])
+		require.Zero(t, a.Status, "%s: %s: %s", name, a.Function, a.Text)
+		got := get(e.tensor, a.Tensors[e.uid])
 		for i := range got {
 			got[i] += 0 // no negative zero
 			if got[i] != 0 {
@@ -399,7 +354,7 @@ func TestFused(t *testing.T) {
 			values []float64
 		}{s.y, values}
 		virtual := func(uid int) string {
-			return fmt.Sprintf("tensor %d 0 %s %s virtual -\n", uid, list(s.y.Lengths), list(oracle.Packed(oracle.Float, s.y.Lengths, nil).Strides))
+			return fmt.Sprintf("tensor %d 0 %s %s virtual -\n", uid, graphtext.List(s.y.Lengths), graphtext.List(oracle.Packed(oracle.Float, s.y.Lengths, nil).Strides))
 		}
 		fmt.Fprintf(&in, "case %s\n%s%s%s%s", name, tensorLine(uidX, s.x, put(s.x, s.xs)), tensorLine(uidW, s.w, put(s.w, s.ws)), virtual(uidY), virtual(14))
 		in.WriteString(tensorLine(15, bias, put(bias, bs)) + tensorLine(16, s.y, put(s.y, s.ys)))
@@ -412,8 +367,8 @@ func TestFused(t *testing.T) {
 	clipped := 0
 	for name, w := range want {
 		a := all[name]
-		require.Zero(t, a.status, "%s: %s: %s", name, a.function, a.text)
-		got := get(w.y, a.tensors[16])
+		require.Zero(t, a.Status, "%s: %s: %s", name, a.Function, a.Text)
+		got := get(w.y, a.Tensors[16])
 		for i := range got {
 			got[i] += 0
 			if got[i] == 0 || got[i] == 6 {
@@ -421,7 +376,7 @@ func TestFused(t *testing.T) {
 			}
 		}
 		require.Equal(t, w.values, got, name)
-		require.NotContains(t, a.tensors, uidY)
+		require.NotContains(t, a.Tensors, uidY)
 	}
 	require.Greater(t, clipped, 50)
 }
@@ -493,15 +448,15 @@ func TestNarrowNumbers(t *testing.T) {
 			in := fmt.Sprintf("case decode\ntensor 1 %d 256 1 real %x\ntensor 2 0 256 1 real %s\npointwise 23 1 - 2 0\nrun -\n", f.number, codes, strings.Repeat("00", 1024)) +
 				fmt.Sprintf("case encode\ntensor 1 0 %d 1 real %x\ntensor 2 %d %d 1 real %s\npointwise 23 1 - 2 0\nrun -\n", n, data, f.number, n, strings.Repeat("00", n))
 			all := answers(t, run(t, nil, in, "graphs").out)
-			require.Zero(t, all["decode"].status, all["decode"].text)
-			require.Zero(t, all["encode"].status, all["encode"].text)
+			require.Zero(t, all["decode"].Status, all["decode"].Text)
+			require.Zero(t, all["encode"].Status, all["encode"].Text)
 			for c := range 256 {
-				want, got := f.value(c), oracle.Float.Get(all["decode"].tensors[2][4*c:])
+				want, got := f.value(c), oracle.Float.Get(all["decode"].Tensors[2][4*c:])
 				require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "code %#x is %v, got %v", c, want, got)
 			}
 			ties := 0
 			for i, v := range floats {
-				got := f.value(int(all["encode"].tensors[2][i]))
+				got := f.value(int(all["encode"].Tensors[2][i]))
 				want, tie := nearest(f.value, float64(v))
 				if tie {
 					ties++
@@ -582,9 +537,9 @@ func TestSixteenBitNumbers(t *testing.T) {
 		}
 		in := fmt.Sprintf("case one\ntensor 1 0 %d 1 real %x\ntensor 2 %d %d 1 real %s\npointwise 23 1 - 2 0\nrun -\n", n, data, typeNumbers[typ], n, strings.Repeat("0000", n))
 		a := answers(t, run(t, nil, in, "graphs").out)["one"]
-		require.Zero(t, a.status, a.text)
+		require.Zero(t, a.Status, a.Text)
 		for i, v := range values {
-			require.Equal(t, typ.Round(v), typ.Get(a.tensors[2][2*i:]), "%v in %v", v, typ)
+			require.Equal(t, typ.Round(v), typ.Get(a.Tensors[2][2*i:]), "%v in %v", v, typ)
 		}
 	}
 }

@@ -168,7 +168,7 @@ run -
 // what came before it is cleaned up. This is how a client's own handling of failures is to be walked.
 func TestInjection(t *testing.T) {
 	clean := run(t, nil, tinyCase, "graphs")
-	require.Zero(t, answers(t, clean.out)["tiny"].status)
+	require.Zero(t, answers(t, clean.out)["tiny"].Status)
 	require.Empty(t, clean.report.Failures)
 	var functions []string
 	for function := range clean.report.Calls {
@@ -197,8 +197,8 @@ func TestInjection(t *testing.T) {
 				require.Equal(t, 1, r.exit)
 			default:
 				a := answers(t, r.out)["tiny"]
-				require.Equal(t, 10, a.status)
-				require.Equal(t, function, a.function)
+				require.Equal(t, 10, a.Status)
+				require.Equal(t, function, a.Function)
 			}
 			require.Empty(t, r.report.live(), "%s:%d", function, n)
 		}
@@ -210,7 +210,7 @@ func TestInjection(t *testing.T) {
 func TestInjectionRules(t *testing.T) {
 	status := func(rules string) (int, string) {
 		a := answers(t, run(t, []string{"REFHIPDNN_FAIL=" + rules}, tinyCase+strings.Replace(tinyCase, "tiny", "again", 1), "graphs").out)
-		return a["tiny"].status, fmt.Sprint(a["again"].status)
+		return a["tiny"].Status, fmt.Sprint(a["again"].Status)
 	}
 	for _, c := range []struct {
 		rules, name string
@@ -320,7 +320,7 @@ func TestPluginSearch(t *testing.T) {
 
 	// HIPDNN_PLUGIN_DIR takes the place of the directory beside the library, which is not asked here.
 	graphs := func(environment ...string) []string {
-		return answers(t, run(t, environment, tinyCase, "graphs").out)["tiny"].engines
+		return answers(t, run(t, environment, tinyCase, "graphs").out)["tiny"].Engines
 	}
 	require.Equal(t, engineNames, graphs())
 	require.Equal(t, slices.Concat([]string{"TEST_ENGINE"}, engineNames), graphs("HIPDNN_PLUGIN_DIR="+dir))

@@ -29,8 +29,8 @@
 #define _GNU_SOURCE
 #include "provider/plugin/src/engine_plugin.h"
 #include "shim/runtime/src/bridge.h"
+#include "tests/clients/process.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -278,25 +278,8 @@ static void context_nulls(hipdnnEnginePluginHandle_t h, hipdnnEnginePluginExecut
 }
 
 static void say_process(void) {
-  FILE *maps = fopen("/proc/self/maps", "r");
-  char line[4096], seen[8][4096];
-  int libraries = 0, threads = 0;
-  while (fgets(line, sizeof line, maps)) {
-    char *path = strchr(line, '/');
-    if (!path || !strstr(path, "/libmiopen_hipdnn.so.1"))
-      continue;
-    bool known = false;
-    for (int i = 0; i < libraries; i++)
-      known |= strcmp(seen[i], path) == 0;
-    if (!known && libraries < 8)
-      strcpy(seen[libraries++], path);
-  }
-  fclose(maps);
-  DIR *tasks = opendir("/proc/self/task");
-  for (struct dirent *entry; (entry = readdir(tasks));)
-    threads += entry->d_name[0] != '.';
-  closedir(tasks);
-  printf("%d libraries, %s\n", libraries, threads == 1 ? "one thread" : "several threads");
+  printf("%d libraries, %s\n", forwarding_libraries(),
+         thread_count() == 1 ? "one thread" : "several threads");
 }
 
 static struct miopen_bridge_table bridge;

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -46,12 +45,8 @@ func measure(args arguments) (*bar.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, variable := range []string{"BRIDGE", "SIMHIP"} {
-		library, err := runfile.Path(variable)
-		if err != nil {
-			return nil, err
-		}
-		s.Folders = append(s.Folders, filepath.Dir(library))
+	if err := s.Beside("BRIDGE", "SIMHIP"); err != nil {
+		return nil, err
 	}
 
 	samples := map[string]bar.Samples{}

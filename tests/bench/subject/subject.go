@@ -107,6 +107,18 @@ func (s *Subject) Close() error { return os.RemoveAll(s.home) }
 // Scratch is a directory for files of the benchmark, the same for all its workers.
 func (s *Subject) Scratch() string { return s.home }
 
+// Beside adds the folders of the files that the environment variables name, as $(rlocationpath LABEL), to Folders.
+func (s *Subject) Beside(variables ...string) error {
+	for _, variable := range variables {
+		library, err := runfile.Path(variable)
+		if err != nil {
+			return err
+		}
+		s.Folders = append(s.Folders, filepath.Dir(library))
+	}
+	return nil
+}
+
 // Command prepares the worker; the split, and Folders after it, are first in its library search path if it is to run on the split.
 func (s *Subject) Command(ctx context.Context, onSplit bool, args ...string) (*exec.Cmd, error) {
 	var dirs []string

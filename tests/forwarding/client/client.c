@@ -4,14 +4,15 @@
  *   hipdnn LIBRARY      loads hipDNN and makes a handle
  *   graph FILE          asks which engines run a serialised graph; says how many
  *   miopen LIBRARY      loads MIOpen and runs a convolution
- *   process             how many libmiopen_hipdnn.so.1 are mapped, and whether there are more
- * threads than there were at the first of these lines fork ... end        the lines between are a
- * child's
+ *   process             how many libmiopen_hipdnn.so.1 are mapped, and whether there are as many
+ *                       threads as there were at the first of these lines
+ *
+ *   fork ... end        the lines between are a child's
  */
 #define _GNU_SOURCE
 #include "refhipdnn/hipdnn_backend.h"
+#include "tests/clients/process.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -131,27 +132,11 @@ static void convolve(const char *path) {
 
 static void say_process(void) {
   static int before;
-  FILE *maps = fopen("/proc/self/maps", "r");
-  char line[4096], seen[8][4096];
-  int libraries = 0, threads = 0;
-  while (fgets(line, sizeof line, maps)) {
-    char *path = strchr(line, '/');
-    if (!path || !strstr(path, "/libmiopen_hipdnn.so.1"))
-      continue;
-    bool known = false;
-    for (int i = 0; i < libraries; i++)
-      known |= strcmp(seen[i], path) == 0;
-    if (!known && libraries < 8)
-      strcpy(seen[libraries++], path);
-  }
-  fclose(maps);
-  DIR *tasks = opendir("/proc/self/task");
-  for (struct dirent *entry; (entry = readdir(tasks));)
-    threads += entry->d_name[0] != '.';
-  closedir(tasks);
+  int threads = thread_count();
   if (!before)
     before = threads;
-  printf("%d libraries, %s\n", libraries, threads == before ? "as many threads" : "other threads");
+  printf("%d libraries, %s\n", forwarding_libraries(),
+         threads == before ? "as many threads" : "other threads");
 }
 
 static void run(char *line);

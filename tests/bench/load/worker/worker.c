@@ -15,6 +15,8 @@
  *
  * Exit status: 0; 1 with the reason on stderr; 2 for usage.
  */
+#include "tests/bench/subject/resident.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -25,20 +27,6 @@ static void *open_library(const char *path) {
   if (library == NULL)
     fprintf(stderr, "worker: %s\n", dlerror());
   return library;
-}
-
-/* In KB, 0 if it cannot be read. */
-static long high_water_mark(void) {
-  FILE *status = fopen("/proc/self/status", "r");
-  char line[256];
-  long kb = 0;
-  if (status == NULL)
-    return 0;
-  while (fgets(line, sizeof line, status) != NULL)
-    if (sscanf(line, "VmHWM: %ld kB", &kb) == 1)
-      break;
-  fclose(status);
-  return kb;
 }
 
 static double nanoseconds(clockid_t clock) {

@@ -15,6 +15,8 @@
  * ORDER makes, those of miopenCreate, those of hipdnnCreate where this program calls it or 0, and
  * the largest resident size so far in KB. Exit status: 0; 1 with the reason on stderr; 2 for usage.
  */
+#include "tests/bench/subject/resident.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,20 +27,6 @@ static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-/* In KB, 0 if it cannot be read. */
-static long high_water_mark(void) {
-  FILE *status = fopen("/proc/self/status", "r");
-  char line[256];
-  long kb = 0;
-  if (status == NULL)
-    return 0;
-  while (fgets(line, sizeof line, status) != NULL)
-    if (sscanf(line, "VmHWM: %ld kB", &kb) == 1)
-      break;
-  fclose(status);
-  return kb;
 }
 
 static int (*miopen_create)(void **handle);
