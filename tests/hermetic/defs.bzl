@@ -2,7 +2,7 @@
 
 load("//shim:defs.bzl", "MiopenShimInfo")
 
-_legacy = transition(
+legacy_transition = transition(
     implementation = lambda settings, attr: {"//shim:hipdnn_wrapper": False},
     inputs = [],
     outputs = ["//shim:hipdnn_wrapper"],
@@ -24,7 +24,7 @@ legacy_layout = rule(
     doc = "libMIOpen.so.1 of a miopen_shim() as built with --//shim:hipdnn_wrapper=false, and only that if that is all.",
     attrs = {
         "target": attr.label(
-            cfg = _legacy,
+            cfg = legacy_transition,
             doc = "A miopen_shim().",
             providers = [MiopenShimInfo],
             mandatory = True,

@@ -1,12 +1,7 @@
 """The plugin in the other layout, in the same build."""
 
 load("//provider:defs.bzl", "HipdnnPluginInfo")
-
-_legacy = transition(
-    implementation = lambda settings, attr: {"//shim:hipdnn_wrapper": False},
-    inputs = [],
-    outputs = ["//shim:hipdnn_wrapper"],
-)
+load("//tests/hermetic:defs.bzl", "legacy_transition")
 
 def _impl(ctx):
     info = ctx.attr.plugin[0][HipdnnPluginInfo]
@@ -23,7 +18,7 @@ legacy_plugin = rule(
     doc = "The file of a hipdnn_provider_plugin() as built with --//shim:hipdnn_wrapper=false.",
     attrs = {
         "plugin": attr.label(
-            cfg = _legacy,
+            cfg = legacy_transition,
             doc = "A hipdnn_provider_plugin().",
             mandatory = True,
             providers = [HipdnnPluginInfo],
