@@ -208,8 +208,12 @@ func traceFiles(path string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), Suffix) {
-			files = append(files, filepath.Join(path, e.Name()))
+		if !strings.HasSuffix(e.Name(), Suffix) {
+			continue
+		}
+		file := filepath.Join(path, e.Name())
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			files = append(files, file)
 		}
 	}
 	if len(files) == 0 {

@@ -52,13 +52,12 @@ func (c traceCommand) runProgram(env environment) error {
 	return programStatus(status)
 }
 
-// traceFolder is where the program's trace goes, and what to do with it in the end.
+// traceFolder is where the program's trace goes, and what to do with it in the end. Its path is absolute, since the program
+// may change its working directory before its first call.
 func (c traceCommand) traceFolder() (dir string, cleanUp func(), err error) {
 	if c.Keep == "" {
-		dir, err = os.MkdirTemp("", "miopen-shim-trace")
-		return dir, func() { os.RemoveAll(dir) }, err
+		return temporaryFolder()
 	}
-	// The program may change its working directory before its first call.
 	if dir, err = filepath.Abs(c.Keep); err != nil {
 		return "", nil, err
 	}
@@ -73,6 +72,24 @@ func (c traceCommand) traceFolder() (dir string, cleanUp func(), err error) {
 		return "", nil, &usageError{fmt.Sprintf("--keep %s: it holds an earlier trace, %s: name another folder, or remove it", c.Keep, filepath.Base(old[0]))}
 	}
 	return dir, func() {}, nil
+}
+
+// temporaryFolder is a folder in a folder: the wrapper makes a trace's folder if it is not there, but not what that is in,
+// so that programs which outlive the one that was started leave nothing behind.
+func temporaryFolder() (dir string, cleanUp func(), err error) {
+	base, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", nil, err
+	}
+	if base, err = os.MkdirTemp(base, "miopen-shim-trace"); err != nil {
+		return "", nil, err
+	}
+	cleanUp = func() { os.RemoveAll(base) }
+	dir = filepath.Join(base, "rings")
+	if err = os.Mkdir(dir, 0o700); err != nil {
+		cleanUp()
+	}
+	return dir, cleanUp, err
 }
 
 func escapeGlob(path string) string {

@@ -137,6 +137,46 @@ func TestTraceProgram(t *testing.T) {
 	require.Contains(t, stderr, "earlier trace")
 }
 
+// A relative TMPDIR means the folder that it means here, wherever the program goes; and a program that outlives the one
+// that was started finds no place for a trace.
+func TestTraceTemporaryFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("tmp", 0o700))
+	require.NoError(t, os.MkdirAll("elsewhere/tmp", 0o700))
+	t.Setenv("TMPDIR", "tmp")
+	dir := t.TempDir()
+	sample := tracetest.Sample().Write(t, dir, "sample")
+	moves := untraced(t, `cd elsewhere; cp `+sample+` "${MIOPEN_HIPDNN_TRACE#ring:}/$$.0.trace"`)
+	_, stderr := requireStatus(t, 0, "trace", "--", moves)
+	require.Contains(t, stderr, "miopenBeta")
+
+	// The wrapper's own way: mkdir, one level, and then the file.
+	late := filepath.Join(dir, "late")
+	outlives := script(t, `(sleep 0.3; mkdir "${MIOPEN_HIPDNN_TRACE#ring:}" 2>/dev/null && echo made >`+late+` || echo none >`+late+`) </dev/null >/dev/null 2>&1 &`)
+	requireStatus(t, 0, "trace", "--", outlives)
+	require.Eventually(t, func() bool {
+		said, err := os.ReadFile(late)
+		return err == nil && len(said) > 0
+	}, 30*time.Second, 10*time.Millisecond)
+	said, err := os.ReadFile(late)
+	require.NoError(t, err)
+	require.Equal(t, "none\n", string(said))
+	for _, folder := range []string{"tmp", "elsewhere/tmp"} {
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		require.Empty(t, entries, folder)
+	}
+}
+
+// Links to trace files are as good as the files.
+func TestTraceReportOfLinks(t *testing.T) {
+	file := tracetest.Sample().Write(t, t.TempDir(), "1.0.trace")
+	links := t.TempDir()
+	require.NoError(t, os.Symlink(file, filepath.Join(links, "1.0.trace")))
+	stdout, _ := requireStatus(t, 0, "trace", "--report", links)
+	require.Contains(t, stdout, "miopenBeta")
+}
+
 func TestTraceStatus(t *testing.T) {
 	for status, body := range map[int]string{7: "exit 7", 128 + 9: "kill -KILL $$", 128 + 15: "kill -TERM $$", 1: "exit 1"} {
 		_, stderr := requireStatus(t, status, "trace", "--", script(t, body))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/bench/subject"
 )
 
 // What a process leaves that did not trace, or traced something else, is not taken for a trace of its calls.
@@ -32,4 +34,15 @@ func TestIncomplete(t *testing.T) {
 			require.Error(t, modes[c.mode].complete(t.TempDir(), c.stderr, 3))
 		})
 	}
+}
+
+// The bar that is no matter of time: a thread that has its ring allocates nothing, also when the ring comes round. The
+// worker's own control makes sure that its watch sees what there is.
+func TestAllocations(t *testing.T) {
+	s, err := subject.Flags{}.Open()
+	require.NoError(t, err)
+	defer s.Close()
+	allocations, err := countAllocations(s, 100_000)
+	require.NoError(t, err)
+	require.Zero(t, allocations.Median())
 }
