@@ -7,49 +7,27 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // What the tests run on comes from Bazel, which names each file in an environment variable, or from
 // build.sh where the variable is not set.
 
-var workshop struct {
-	sync.Once
-	dir string
-	out []byte
-	err error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if workshop.dir != "" {
-		os.RemoveAll(workshop.dir)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { workshop.Main(m) }
 
 func built(t *testing.T, variable, file string) string {
 	t.Helper()
-	if os.Getenv(variable) != "" {
-		path, err := runfile.Path(variable)
-		require.NoError(t, err)
+	if path := workshop.Named(t, variable); path != "" {
 		return path
 	}
-	workshop.Do(func() {
-		workshop.dir, workshop.err = os.MkdirTemp("", "refhipdnn")
-		if workshop.err == nil {
-			workshop.out, workshop.err = exec.Command("sh", "build.sh", workshop.dir).CombinedOutput()
-		}
-	})
-	require.NoError(t, workshop.err, "build.sh:\n%s", workshop.out)
-	require.Empty(t, string(workshop.out), "build.sh has warnings")
-	return filepath.Join(workshop.dir, file)
+	return filepath.Join(workshop.Folder(t, "refhipdnn", func(dir string) {
+		require.Empty(t, workshop.Run(t, "sh", "build.sh", dir), "build.sh has warnings")
+	}), file)
 }
 
 func library(t *testing.T) string { return built(t, "REFHIPDNN", "libhipdnn_backend.so") }

@@ -14,13 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(to, data, 0o755))
-}
-
 // runOn runs graphs on another copy of the library.
 func runOn(t *testing.T, library, stdin string) string {
 	t.Helper()

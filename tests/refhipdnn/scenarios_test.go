@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // table reads a file of tab-separated lines with a header, by the first column.
@@ -327,9 +328,9 @@ func TestPluginSearch(t *testing.T) {
 
 	// Beside the library.
 	beside := t.TempDir()
-	copyFile(t, library(t), filepath.Join(beside, "libhipdnn_backend.so"))
+	workshop.Copy(t, library(t), filepath.Join(beside, "libhipdnn_backend.so"))
 	plugins := filepath.Join(beside, "hipdnn_plugins", "engines")
 	require.NoError(t, os.MkdirAll(plugins, 0o755))
-	copyFile(t, filepath.Join(dir, "b.so"), filepath.Join(plugins, "b.so"))
+	workshop.Copy(t, filepath.Join(dir, "b.so"), filepath.Join(plugins, "b.so"))
 	require.Contains(t, runOn(t, filepath.Join(beside, "libhipdnn_backend.so"), tinyCase), "engines TEST_ENGINE REF_DIRECT REF_DETERMINISTIC\n")
 }

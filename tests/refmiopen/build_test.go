@@ -7,12 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // What the tests run on comes from Bazel, which names each file in an environment variable, or from
@@ -33,55 +32,17 @@ var (
 	private  = built{"REFMIOPEN_PRIVATE", "libMIOpen_private.so.1", []string{"--private", "RENAME"}}
 )
 
-var workshop = struct {
-	sync.Mutex
-	dir  string
-	done map[string]string // by variable
-}{done: map[string]string{}}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if workshop.dir != "" {
-		os.RemoveAll(workshop.dir)
-	}
-	os.Exit(code)
-}
-
-// once returns the file that variable names, or the one that create makes in a directory of its own,
-// which happens once in a test run.
-func once(t *testing.T, variable string, create func(dir string) string) string {
-	t.Helper()
-	if os.Getenv(variable) != "" {
-		path, err := runfile.Path(variable)
-		require.NoError(t, err)
-		return path
-	}
-	workshop.Lock()
-	defer workshop.Unlock()
-	if workshop.dir == "" {
-		dir, err := os.MkdirTemp("", "refmiopen")
-		require.NoError(t, err)
-		workshop.dir = dir
-	}
-	if workshop.done[variable] == "" {
-		dir := filepath.Join(workshop.dir, variable)
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		workshop.done[variable] = create(dir)
-	}
-	return workshop.done[variable]
-}
+func TestMain(m *testing.M) { workshop.Main(m) }
 
 // library returns the path of a build of the library.
 func library(t *testing.T, b built) string {
 	t.Helper()
-	return once(t, b.variable, func(dir string) string {
+	return workshop.File(t, b.variable, b.file, func(dir string) {
 		arguments := append([]string{"build.sh", dir}, b.arguments...)
 		if last := len(arguments) - 1; arguments[last] == "RENAME" {
 			arguments[last] = renameHeader(t, dir)
 		}
-		out, err := exec.Command("sh", arguments...).CombinedOutput()
-		require.NoError(t, err, "sh %s:\n%s", strings.Join(arguments, " "), out)
-		return filepath.Join(dir, b.file)
+		workshop.Run(t, "sh", arguments...)
 	})
 }
 
@@ -101,22 +62,19 @@ func renameHeader(t *testing.T, dir string) string {
 func client(t *testing.T, name string) string {
 	t.Helper()
 	lib := library(t, current)
-	return once(t, strings.ToUpper(name), func(dir string) string {
+	return workshop.File(t, strings.ToUpper(name), name, func(dir string) {
 		sources, err := filepath.Glob("../clients/" + name + ".c*")
 		require.NoError(t, err)
 		if name == "convrun" || name == "operations" {
 			sources = []string{"driver/" + name + ".c"}
 		}
 		require.Len(t, sources, 1)
-		compile := []string{compiler("CC", "cc"), "-std=gnu11"}
+		compile := []string{workshop.CC(), "-std=gnu11"}
 		if strings.HasSuffix(sources[0], ".cpp") {
-			compile = []string{compiler("CXX", "c++"), "-std=c++17", "-Isrc"}
+			compile = []string{workshop.CXX(), "-std=c++17", "-Isrc"}
 		}
-		program := filepath.Join(dir, name)
-		compile = append(compile, "-O1", "-Wall", "-Wextra", "-Werror", "-Iinclude", sources[0], "-o", program, "-pthread", lib, "-ldl")
-		out, err := exec.Command(compile[0], compile[1:]...).CombinedOutput()
-		require.NoError(t, err, "%s:\n%s", strings.Join(compile, " "), out)
-		return program
+		compile = append(compile, "-O1", "-Wall", "-Wextra", "-Werror", "-Iinclude", sources[0], "-o", filepath.Join(dir, name), "-pthread", lib, "-ldl")
+		workshop.Run(t, compile[0], compile[1:]...)
 	})
 }
 
@@ -150,13 +108,6 @@ func runWith(t *testing.T, environment []string, stdin, program string, argument
 		require.True(t, cmd.ProcessState.Exited(), "%s: %v\n%s", program, err, stderr.String())
 	}
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
-func compiler(variable, otherwise string) string {
-	if c := os.Getenv(variable); c != "" {
-		return c
-	}
-	return otherwise
 }
 
 // names reads a list of names, one a line.

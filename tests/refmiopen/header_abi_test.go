@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 	"example.com/miopen_hipdnn_shim/toolchains/rocm/layout"
 )
 
@@ -85,7 +86,7 @@ func facts(t *testing.T, header []byte, include ...string) string {
 		args = append(args, "-isystem", dir)
 	}
 	args = append(args, source, "-o", program)
-	out, err := exec.Command(compiler("CXX", "c++"), args...).CombinedOutput()
+	out, err := exec.Command(workshop.CXX(), args...).CombinedOutput()
 	require.NoError(t, err, "compiling the probe against %v:\n%s", include, out)
 	out, err = exec.Command(program).Output()
 	require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 func open(t *testing.T, path string) *elf.File {
@@ -247,12 +249,12 @@ func TestHeaderCompiles(t *testing.T) {
 	hip := filepath.Join(t.TempDir(), "hip.c")
 	require.NoError(t, os.WriteFile(hip, []byte("typedef struct ihipStream_t *hipStream_t;\n#include <miopen/miopen.h>\ntypedef struct ihipStream_t *hipStream_t;\n"), 0o644))
 	for _, compile := range [][]string{
-		{compiler("CC", "cc"), "-std=c11", source},
-		{compiler("CC", "cc"), "-std=c11", "-DMIOPEN_BETA_API", source},
-		{compiler("CC", "cc"), "-std=c11", hip},
-		{compiler("CXX", "c++"), "-x", "c++", "-std=c++11", source},
-		{compiler("CXX", "c++"), "-x", "c++", "-std=c++17", "-DMIOPEN_BETA_API", source},
-		{compiler("CXX", "c++"), "-x", "c++", "-std=c++17", hip},
+		{workshop.CC(), "-std=c11", source},
+		{workshop.CC(), "-std=c11", "-DMIOPEN_BETA_API", source},
+		{workshop.CC(), "-std=c11", hip},
+		{workshop.CXX(), "-x", "c++", "-std=c++11", source},
+		{workshop.CXX(), "-x", "c++", "-std=c++17", "-DMIOPEN_BETA_API", source},
+		{workshop.CXX(), "-x", "c++", "-std=c++17", hip},
 	} {
 		out, err := exec.Command(compile[0], append(compile[1:], "-Wall", "-Wextra", "-Werror", "-Iinclude", "-fsyntax-only")...).CombinedOutput()
 		require.NoError(t, err, "%v\n%s", compile, out)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/tests/oracle"
 	"example.com/miopen_hipdnn_shim/tests/refmiopen/convcases"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // mutant is a fault in a kernel: an expression and what replaces it. What stands around the expression
@@ -87,7 +88,7 @@ inline bool Mutant(int number) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "src", file), []byte(source), 0o644))
 	}
 	build := exec.Command("sh", filepath.Join(dir, "build.sh"), filepath.Join(dir, "out"))
-	build.Env = append(os.Environ(), "CC="+compiler("CC", "cc"), "CXX="+compiler("CXX", "c++"), "OPTIMIZE=-O0")
+	build.Env = append(os.Environ(), "CC="+workshop.CC(), "CXX="+workshop.CXX(), "OPTIMIZE=-O0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 

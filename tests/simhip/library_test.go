@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 	"example.com/miopen_hipdnn_shim/toolchains/rocm/layout"
 )
 
@@ -226,7 +227,7 @@ func facts(t *testing.T, include string) (string, error) {
 	source, program := filepath.Join(dir, "probe.cc"), filepath.Join(dir, "probe")
 	require.NoError(t, os.WriteFile(source, []byte(probe(t)), 0o644))
 	args := []string{"-std=c++17", "-w", "-D__HIP_PLATFORM_AMD__", "-isystem", include, source, "-o", program}
-	if out, err := exec.Command(compiler(), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(workshop.CXX(), args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compiling the probe against %s: %w\n%s", include, err, out)
 	}
 	out, err := exec.Command(program).Output()

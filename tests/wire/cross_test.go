@@ -5,71 +5,35 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/provider/wire"
-	"example.com/miopen_hipdnn_shim/tests/runfile"
 	"example.com/miopen_hipdnn_shim/tests/wire/draw"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // cases is how many values of each form are compared.
 const cases = 1000
 
-var workshop struct {
-	sync.Once
-	dir string
-	err error
-}
+func TestMain(m *testing.M) { workshop.Main(m) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if workshop.dir != "" {
-		os.RemoveAll(workshop.dir)
-	}
-	os.Exit(code)
-}
-
-// program is the C++ side: what Bazel names, or built with the machine's compiler.
+// program is the C++ side.
 func program(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("WIRE_REWRITE") != "" {
-		path, err := runfile.Path("WIRE_REWRITE")
+	return workshop.File(t, "WIRE_REWRITE", "rewrite", func(dir string) {
+		module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/google/flatbuffers").Output()
 		require.NoError(t, err)
-		return path
-	}
-	workshop.Do(func() { workshop.dir, workshop.err = build() })
-	require.NoError(t, workshop.err)
-	return filepath.Join(workshop.dir, "rewrite")
-}
-
-func build() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "wire"); err != nil {
-		return "", err
-	}
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/google/flatbuffers").Output()
-	if err != nil {
-		return dir, fmt.Errorf("go list: %w", err)
-	}
-	compiler := os.Getenv("CXX")
-	if compiler == "" {
-		compiler = "c++"
-	}
-	ref := "../refhipdnn/"
-	cmd := exec.Command(compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I"+ref+"src", "-I"+ref+"include",
-		"-isystem", filepath.Join(strings.TrimSpace(string(module)), "include"), "rewrite/rewrite.cpp", ref+"src/wire.cpp",
-		ref+"src/flatbuffer.cpp", ref+"src/graph.cpp", ref+"src/cpu/number.cpp", "-o", filepath.Join(dir, "rewrite"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%v: %w\n%s", cmd, err, out)
-	}
-	return dir, nil
+		ref := "../refhipdnn/"
+		workshop.Run(t, workshop.CXX(), "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I"+ref+"src", "-I"+ref+"include",
+			"-isystem", filepath.Join(strings.TrimSpace(string(module)), "include"), "rewrite/rewrite.cpp", ref+"src/wire.cpp",
+			ref+"src/flatbuffer.cpp", ref+"src/graph.cpp", ref+"src/cpu/number.cpp", "-o", filepath.Join(dir, "rewrite"))
+	})
 }
 
 // run gives the program buffers and returns those that it answers with.

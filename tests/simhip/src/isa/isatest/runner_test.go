@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 const lanes = 64
@@ -26,39 +25,22 @@ type runner struct {
 	out *bufio.Reader
 }
 
-var program = sync.OnceValues(func() (string, error) {
-	if os.Getenv("RUNNER") != "" {
-		return runfile.Path("RUNNER")
-	}
-	dir, err := os.MkdirTemp("", "runner")
-	if err != nil {
-		return "", err
-	}
-	sources, err := filepath.Glob("../*.cpp")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "runner")
-	arguments := append([]string{"-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o", path, "runner/runner.cpp", "../../kernels/parallel.cpp"}, sources...)
-	build := exec.Command("c++", append(arguments, "-ldl")...)
-	build.Stderr = os.Stderr
-	return path, build.Run()
-})
+func TestMain(m *testing.M) { workshop.Main(m) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil && os.Getenv("RUNNER") == "" {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+func program(t testing.TB) string {
+	t.Helper()
+	return workshop.File(t, "RUNNER", "runner", func(dir string) {
+		sources, err := filepath.Glob("../*.cpp")
+		require.NoError(t, err)
+		arguments := append([]string{"-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o", filepath.Join(dir, "runner"), "runner/runner.cpp", "../../kernels/parallel.cpp"}, sources...)
+		workshop.Run(t, workshop.CXX(), append(arguments, "-ldl")...)
+	})
 }
 
 // start runs the program until the test ends. It must then end well.
 func start(t testing.TB) *runner {
 	t.Helper()
-	path, err := program()
-	require.NoError(t, err)
-	command := exec.Command(path)
+	command := exec.Command(program(t))
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	require.NoError(t, err)

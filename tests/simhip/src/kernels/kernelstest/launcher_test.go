@@ -7,13 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // launcher is a running launcher program; launcher.cpp says what it understands.
@@ -24,35 +23,20 @@ type launcher struct {
 	r  *bufio.Reader
 }
 
-var program = sync.OnceValues(func() (string, error) {
-	if os.Getenv("LAUNCHER") != "" {
-		return runfile.Path("LAUNCHER")
-	}
-	dir, err := os.MkdirTemp("", "launcher")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "launcher")
-	build := exec.Command("c++", "-std=c++17", "-O3", "-pthread", "-o", path, "launcher/launcher.cpp", "../code_object.cpp", "../image.cpp",
-		"../msgpack.cpp", "../target_id.cpp", "../naive_conv.cpp", "../contraction.cpp", "../parallel.cpp")
-	build.Stderr = os.Stderr
-	return path, build.Run()
-})
+func TestMain(m *testing.M) { workshop.Main(m) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil && os.Getenv("LAUNCHER") == "" {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+func program(t testing.TB) string {
+	t.Helper()
+	return workshop.File(t, "LAUNCHER", "launcher", func(dir string) {
+		workshop.Run(t, workshop.CXX(), "-std=c++17", "-O3", "-pthread", "-o", filepath.Join(dir, "launcher"), "launcher/launcher.cpp", "../code_object.cpp", "../image.cpp",
+			"../msgpack.cpp", "../target_id.cpp", "../naive_conv.cpp", "../contraction.cpp", "../parallel.cpp")
+	})
 }
 
 // start runs the program until the test ends. It must then end well, or it has touched what it must not.
 func start(t *testing.T) *launcher {
 	t.Helper()
-	path, err := program()
-	require.NoError(t, err)
-	command := exec.Command(path)
+	command := exec.Command(program(t))
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	require.NoError(t, err)
