@@ -179,9 +179,6 @@ func (f *fake) immediate(h engine.Object, c *engine.Convolution, suffix string) 
 	f.need(c.Conv, "convolution")
 	return f.step(calls[c.Direction] + suffix)
 }
-func (f *fake) SolutionCount(h engine.Object, c *engine.Convolution) (uint64, miopen.Status) {
-	return uint64(len(f.solutions)), f.immediate(h, c, "GetSolutionCount")
-}
 func (f *fake) Solutions(h engine.Object, c *engine.Convolution, max uint64) ([]engine.Solution, miopen.Status) {
 	return f.solutions[:min(max, uint64(len(f.solutions)))], f.immediate(h, c, "GetSolution")
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"sync"
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/miopen"
@@ -25,10 +26,53 @@ type Handle struct {
 	mu        sync.Mutex
 	device    int32     // -1: not known, or not yet
 	compiling [2]Object // the engines' handles of MIOpen, 0 until they are needed
+	answers   [2]answer // to the engines
 	spare     Object    // one that no engine has yet
 	stream    uintptr
 	hasStream bool // SetStream was called: until then it is MIOpen's own choice
 	closed    bool
+}
+
+// answer is MIOpen's list for the problem that it was last asked about. hipDNN asks several times about
+// a graph before it has the plan built, which takes the answer with it: the next plan is built by what
+// MIOpen says then. MIOpen's order is another one, and a better one, once somebody had it find, be it
+// the application or another process, so that a list is not kept for longer, nor for other handles. Of
+// an answer that no plan took one plan can be built later, whose solution is valid all the same. What a
+// network computes for its list MIOpen remembers by itself.
+type answer struct {
+	direction Direction
+	problem   miopen.Convolution
+	solutions []Solution // none: there is no answer
+}
+
+// of is the index of what is an engine's own.
+func of(e *Engine) int {
+	if e.Deterministic {
+		return 1
+	}
+	return 0
+}
+
+// solutions is problem.solutions, asked once for a graph. The lock is held.
+func (h *Handle) solutions(e *Engine, p *problem, handle Object) ([]Solution, error) {
+	a := &h.answers[of(e)]
+	if a.solutions != nil && a.direction == p.conv.Direction && reflect.DeepEqual(a.problem, p.shape) {
+		return a.solutions, nil
+	}
+	found, err := p.solutions(handle)
+	*a = answer{p.conv.Direction, p.shape, found}
+	return found, err
+}
+
+// candidates are the solutions that a plan may have, the one to be preferred first. The lock is held.
+func (h *Handle) candidates(c *config, p *problem, handle Object) ([]Solution, error) {
+	if c.benchmarking {
+		h.answers = [2]answer{}
+		return p.measured(handle, c.limit)
+	}
+	found, err := h.solutions(c.engine, p, handle)
+	h.answers[of(c.engine)] = answer{}
+	return found, err
 }
 
 // Open makes a handle. It calls nothing of MIOpen.
@@ -181,10 +225,7 @@ func (h *Handle) any() (o Object, err error) {
 
 // compiler is an engine's own handle of MIOpen. The lock is held.
 func (h *Handle) compiler(e *Engine) (Object, error) {
-	own := &h.compiling[0]
-	if e.Deterministic {
-		own = &h.compiling[1]
-	}
+	own := &h.compiling[of(e)]
 	if *own != 0 {
 		return *own, nil
 	}
@@ -235,7 +276,7 @@ func (h *Handle) applies(e *Engine, op translate.Operation) (err error) {
 		return fusible(f, e.Deterministic) // MIOpen cannot say without compiling
 	}
 	return h.with(op, e, func(p *problem, handle Object) error {
-		_, err := p.solutions(handle, 1)
+		_, err := h.solutions(e, p, handle)
 		return err
 	})
 }
@@ -302,7 +343,7 @@ func (h *Handle) WorkspaceSize(engineConfig, graph []byte) (uint64, error) {
 			bytes = min(bytes, c.limit) // more than the limit would not become a plan
 			return err
 		}
-		found, err := p.solutions(handle, maxSolutions)
+		found, err := h.solutions(c.engine, p, handle)
 		if err != nil {
 			return err
 		}
@@ -368,8 +409,11 @@ func (h *Handle) build(c config, op translate.Operation, graph []byte, solution 
 		x.solution = *solution
 		x.workspace, err = p.restore(handle, x.solution, c.limit)
 	default:
+		var found []Solution
 		var s Solution
-		s, err = p.choose(handle, &c)
+		if found, err = h.candidates(&c, p, handle); err == nil {
+			s, err = p.choose(handle, found, c.limit)
+		}
 		x.solution, x.workspace = s.ID, s.Workspace
 	}
 	if err != nil {

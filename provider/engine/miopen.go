@@ -86,7 +86,6 @@ type Descriptors interface {
 
 // Immediate is MIOpen's immediate mode.
 type Immediate interface {
-	SolutionCount(handle Object, c *Convolution) (uint64, miopen.Status)
 	// Solutions returns at most max solutions, in MIOpen's order.
 	Solutions(handle Object, c *Convolution, max uint64) ([]Solution, miopen.Status)
 	SolutionWorkspace(handle Object, c *Convolution, id uint64) (uint64, miopen.Status)

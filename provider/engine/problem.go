@@ -187,21 +187,13 @@ func unfit(s miopen.Status) bool {
 	return false
 }
 
-// maxSolutions bounds what is asked for; MIOpen has some tens of solvers.
-const maxSolutions = 1 << 10
+// maxSolutions bounds what is asked for; MIOpen has some tens of solvers. Asking it how many there are
+// would make it list them.
+const maxSolutions = 1 << 8
 
-// solutions asks MIOpen for at most max solutions, in its own order. None at all is a decline.
-func (p *problem) solutions(handle Object, max uint64) ([]Solution, error) {
-	count, s := p.m.SolutionCount(handle, &p.conv)
-	switch {
-	case unfit(s):
-		return nil, decline(translate.NoSolution, "MIOpen: %s: %v: %v", p.call("GetSolutionCount"), s, p)
-	case s != miopen.StatusSuccess:
-		return nil, failed(p.call("GetSolutionCount"), s, p.String())
-	case count == 0:
-		return nil, decline(translate.NoSolution, "MIOpen has none for a %v", p)
-	}
-	found, s := p.m.Solutions(handle, &p.conv, min(count, max))
+// solutions asks MIOpen for its solutions, in its own order. None at all is a decline.
+func (p *problem) solutions(handle Object) ([]Solution, error) {
+	found, s := p.m.Solutions(handle, &p.conv, maxSolutions)
 	switch {
 	case unfit(s):
 		return nil, decline(translate.NoSolution, "MIOpen: %s: %v: %v", p.call("GetSolution"), s, p)
@@ -293,21 +285,6 @@ func (p *problem) fitting(found []Solution, limit uint64) ([]Solution, error) {
 	return fit, nil
 }
 
-// candidates are the solutions that a plan may have, the one to be preferred first.
-func (p *problem) candidates(handle Object, c *config) ([]Solution, error) {
-	var found []Solution
-	var err error
-	if c.benchmarking {
-		found, err = p.measured(handle, c.limit)
-	} else {
-		found, err = p.solutions(handle, maxSolutions)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.fitting(found, c.limit)
-}
-
 // compile compiles one solution and returns the workspace that it needs.
 func (p *problem) compile(handle Object, id, limit uint64) (uint64, error) {
 	tried := func() string { return fmt.Sprintf("solution %d of a %v", id, p) }
@@ -329,7 +306,7 @@ func (p *problem) compile(handle Object, id, limit uint64) (uint64, error) {
 // that stands for a solver, for problems that the solver cannot compute, and for solvers of something
 // else.
 func (p *problem) restore(handle Object, id, limit uint64) (uint64, error) {
-	found, err := p.solutions(handle, maxSolutions)
+	found, err := p.solutions(handle)
 	if err != nil {
 		return 0, err
 	}
@@ -340,16 +317,16 @@ func (p *problem) restore(handle Object, id, limit uint64) (uint64, error) {
 	return p.compile(handle, id, limit)
 }
 
-// choose compiles the first candidate that compiles.
-func (p *problem) choose(handle Object, c *config) (Solution, error) {
-	found, err := p.candidates(handle, c)
+// choose compiles the first of the solutions that is within the limit and compiles.
+func (p *problem) choose(handle Object, found []Solution, limit uint64) (Solution, error) {
+	found, err := p.fitting(found, limit)
 	if err != nil {
 		return Solution{}, err
 	}
 	var first error
 	var all strings.Builder
 	for _, s := range found {
-		bytes, err := p.compile(handle, s.ID, c.limit)
+		bytes, err := p.compile(handle, s.ID, limit)
 		if err == nil {
 			return Solution{s.ID, bytes}, nil
 		}

@@ -6,136 +6,64 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // What the tests run on comes from Bazel, which names each file in an environment variable, or is built here where the
 // variable is not set.
 
-var workshop = struct {
-	sync.Mutex
-	dir  string
-	done map[string]string // by variable
-}{done: map[string]string{}}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if workshop.dir != "" {
-		os.RemoveAll(workshop.dir)
-	}
-	os.Exit(code)
-}
-
-// made is a directory for a variable's file, in which create was run once in this test run.
-func made(t testing.TB, variable string, create func(dir string)) string {
-	t.Helper()
-	workshop.Lock()
-	if workshop.dir == "" {
-		dir, err := os.MkdirTemp("", "plugin")
-		require.NoError(t, err)
-		workshop.dir = dir
-	}
-	dir, ok := workshop.done[variable]
-	workshop.Unlock() // create may want another one
-	require.False(t, ok && dir == "", "%s could not be made, see the first failure", variable)
-	if !ok {
-		workshop.Lock()
-		workshop.done[variable] = "" // until it is there
-		workshop.Unlock()
-		dir = filepath.Join(workshop.dir, variable)
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		create(dir)
-		workshop.Lock()
-		workshop.done[variable] = dir
-		workshop.Unlock()
-	}
-	return dir
-}
-
-// once returns the file that variable names, if it is set, or else the one that create makes.
-func once(t testing.TB, variable, name string, create func(dir string)) string {
-	t.Helper()
-	if os.Getenv(variable) != "" {
-		path, err := runfile.Path(variable)
-		require.NoError(t, err)
-		return path
-	}
-	return filepath.Join(made(t, variable, create), name)
-}
-
-func compiler() string {
-	if c := os.Getenv("CC"); c != "" {
-		return c
-	}
-	return "cc"
-}
-
-func build(t testing.TB, command string, arguments ...string) {
-	t.Helper()
-	cmd := exec.Command(command, arguments...)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%v:\n%s", cmd, out)
-}
+func TestMain(m *testing.M) { workshop.Main(m) }
 
 func compile(t testing.TB, arguments ...string) {
 	t.Helper()
-	build(t, compiler(), append([]string{"-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I../.."}, arguments...)...)
+	workshop.Run(t, workshop.CC(), append([]string{"-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I../.."}, arguments...)...)
 }
 
 // split is the reference MIOpen in two parts.
 func split(t testing.TB) string {
-	return made(t, "SPLIT", func(dir string) {
+	return filepath.Join(workshop.Folder(t, "reference", func(dir string) {
 		stock := filepath.Join(dir, "stock")
-		build(t, "sh", "../../tests/refmiopen/build.sh", stock)
-		build(t, "go", "run", "../../shim/cmd/miopen-shim", "split", "--quiet", "--in", filepath.Join(stock, "libMIOpen.so.1"), "--out", filepath.Join(dir, "split"))
-	}) + "/split"
+		workshop.Run(t, "sh", "../../tests/refmiopen/build.sh", stock)
+		workshop.Run(t, "go", "run", "../../shim/cmd/miopen-shim", "split", "--quiet", "--in", filepath.Join(stock, "libMIOpen.so.1"), "--out", filepath.Join(dir, "split"))
+	}), "split")
 }
 
 func privateLibrary(t testing.TB) string {
-	if os.Getenv("PRIVATE_LIBRARY") != "" {
-		return once(t, "PRIVATE_LIBRARY", "", nil)
+	if path := workshop.Named(t, "PRIVATE_LIBRARY"); path != "" {
+		return path
 	}
 	return filepath.Join(split(t), "libMIOpen_private.so.1")
 }
 
 func pluginFile(t testing.TB) string {
-	return once(t, "PLUGIN", "hipdnn_plugins/engines/libmiopen_private_plugin.so", func(dir string) {
-		build(t, "sh", "build.sh", dir, split(t), "../../tests/refmiopen/include")
+	return workshop.File(t, "PLUGIN", "hipdnn_plugins/engines/libmiopen_private_plugin.so", func(dir string) {
+		workshop.Run(t, "sh", "build.sh", dir, split(t), "../../tests/refmiopen/include")
 	})
 }
 
 // forwardingLibrary is the one with Go in it.
 func forwardingLibrary(t testing.TB) string {
-	return once(t, "MIOPEN_HIPDNN_LIBRARY", "libmiopen_hipdnn.so.1", func(dir string) {
-		build(t, "sh", "../lib/build.sh", dir)
+	return workshop.File(t, "MIOPEN_HIPDNN_LIBRARY", "libmiopen_hipdnn.so.1", func(dir string) {
+		workshop.Run(t, "sh", "../lib/build.sh", dir)
 	})
 }
 
 // toldLibrary is one in its place that says what it is asked.
 func toldLibrary(t testing.TB) string {
-	return once(t, "TOLD_LIBRARY", "libmiopen_hipdnn.so.1", func(dir string) {
+	return workshop.File(t, "TOLD_LIBRARY", "libmiopen_hipdnn.so.1", func(dir string) {
 		compile(t, "-fPIC", "-shared", "testdata/library.c", "-Wl,-soname,libmiopen_hipdnn.so.1", "-Wl,--build-id", "-o", filepath.Join(dir, "libmiopen_hipdnn.so.1"))
 	})
 }
 
 func hostProgram(t testing.TB) string {
-	return once(t, "HOST", "host", func(dir string) {
+	return workshop.File(t, "HOST", "host", func(dir string) {
 		compile(t, "testdata/host.c", "-o", filepath.Join(dir, "host"), "-rdynamic", "-pthread", "-ldl")
 	})
-}
-
-func copyFile(t testing.TB, from, to string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-	data, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(to, data, 0o755))
 }
 
 // installed is a directory with the plugin where hipDNN looks for it, and the libraries where the plugin does.
@@ -153,10 +81,10 @@ func install(t testing.TB, library string) installed {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	i := installed(dir)
-	copyFile(t, pluginFile(t), i.plugin())
-	copyFile(t, privateLibrary(t), filepath.Join(dir, "libMIOpen_private.so.1"))
+	workshop.Copy(t, pluginFile(t), i.plugin())
+	workshop.Copy(t, privateLibrary(t), filepath.Join(dir, "libMIOpen_private.so.1"))
 	if library != "" {
-		copyFile(t, library, i.library())
+		workshop.Copy(t, library, i.library())
 	}
 	return i
 }

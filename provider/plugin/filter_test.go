@@ -14,6 +14,7 @@ import (
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 	"example.com/miopen_hipdnn_shim/provider/wire"
 	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // filterProgram asks the filter, watched by the compiler's sanitizers. The one that is named filter_reads_beyond reads a byte
@@ -25,14 +26,13 @@ func filterProgram(t testing.TB, name string) string {
 		require.NoError(t, err)
 		return filepath.Join(dir, name)
 	}
-	out := filepath.Join(made(t, name, func(dir string) {
+	return filepath.Join(workshop.Folder(t, name, func(dir string) {
 		arguments := []string{"-g", "-fsanitize=address,undefined", "testdata/filter.c", "src/filter.c", "-o", filepath.Join(dir, name)}
 		if name == "filter_reads_beyond" {
 			arguments = append(arguments, "-DREAD_BEYOND")
 		}
 		compile(t, arguments...)
 	}), name)
-	return out
 }
 
 func verdicts(t testing.TB, program string, buffers [][]byte) ([]byte, error) {

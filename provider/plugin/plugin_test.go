@@ -13,6 +13,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 	"example.com/miopen_hipdnn_shim/provider/engine"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // TestStatic: what hipDNN asks of each plugin that it finds is answered without anything being loaded, and so are graphs
@@ -194,12 +195,12 @@ func TestCannotOpen(t *testing.T) {
 			says:    "the loaded libmiopen_hipdnn.so.1 has no part for hipDNN's plugin: install both from one release",
 		},
 		"refuses": {
-			library:     func(t *testing.T, at string) { copyFile(t, toldLibrary(t), at) },
+			library:     func(t *testing.T, at string) { workshop.Copy(t, toldLibrary(t), at) },
 			environment: "LIBRARY_FAILS=open",
 			says:        "open does not work today",
 		},
 		"parent's": {
-			library:     func(t *testing.T, at string) { copyFile(t, toldLibrary(t), at) },
+			library:     func(t *testing.T, at string) { workshop.Copy(t, toldLibrary(t), at) },
 			environment: "LIBRARY_FAILS=forked",
 			says:        "this process was forked with libmiopen_hipdnn.so.1 loaded, which does not work in a child: start the process by exec, or fork before the first use",
 		},
@@ -224,7 +225,7 @@ func TestCannotOpen(t *testing.T) {
 func TestBesideThePrivateLibrary(t *testing.T) {
 	i := install(t, toldLibrary(t))
 	alone := filepath.Join(t.TempDir(), "alone", "plugin.so")
-	copyFile(t, i.plugin(), alone)
+	workshop.Copy(t, i.plugin(), alone)
 	out := scene{dir: files(t), environment: []string{"LD_LIBRARY_PATH=" + string(i)}}.play(t, "plugin "+alone, "create 0", "applicable 0 forward 1", "process")
 	require.True(t, strings.HasSuffix(out, "applicable 2: 100\n1 libraries, one thread\n"), "%s", out)
 	out = scene{dir: files(t)}.play(t, "plugin "+alone)
@@ -259,7 +260,7 @@ func TestOneLibrary(t *testing.T) {
 
 	// A library that cannot be told from others.
 	compile(t, "-fPIC", "-shared", "testdata/library.c", "-Wl,-soname,libmiopen_hipdnn.so.1", "-Wl,--build-id=none", "-o", elsewhere.library())
-	copyFile(t, elsewhere.library(), i.library())
+	workshop.Copy(t, elsewhere.library(), i.library())
 	out = scene{dir: dir}.play(t, append([]string{"preload " + elsewhere.library(), "plugin " + i.plugin()}, applies...)...)
 	require.Contains(t, out, "(build none) is loaded and this plugin belongs to "+i.library()+" (build none)")
 	require.NotContains(t, out, "library opened")

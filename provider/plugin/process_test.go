@@ -15,6 +15,7 @@ import (
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 	"example.com/miopen_hipdnn_shim/provider/wire"
 	"example.com/miopen_hipdnn_shim/tests/oracle"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // The tests here are of processes with both halves: the plugin and the library with Go in it.
@@ -150,7 +151,7 @@ func TestBothHalves(t *testing.T) {
 
 	// What two would look like.
 	stranger := filepath.Join(string(copied), "other", "libmiopen_hipdnn.so.1")
-	copyFile(t, forwardingLibrary(t), stranger)
+	workshop.Copy(t, forwardingLibrary(t), stranger)
 	out = scene{dir: dir}.play(t, "preload "+i.library(), "preload "+stranger, "process")
 	require.Equal(t, "2 libraries, several threads\n", out)
 }
@@ -192,4 +193,27 @@ func TestSIGPIPE(t *testing.T) {
 	require.Contains(t, out, "child killed by 13\n")
 	out = s.play(t, append([]string{"ignoresigpipe", "fork"}, lines...)...)
 	require.Contains(t, out, "applicable 0:\n1 libraries, several threads\nchild exited 0\n", "a handle could not be made")
+}
+
+// sigpipeTaker is a library that takes SIGPIPE when it is loaded, as one with Go in it does, and has no part for the plugin.
+const sigpipeTaker = `
+#include <signal.h>
+static void handle(int number) { (void)number; }
+__attribute__((constructor)) static void loaded(void) { signal(SIGPIPE, handle); }
+`
+
+// TestSIGPIPEOfRefused: SIGPIPE is put back also where nothing comes of the library.
+func TestSIGPIPEOfRefused(t *testing.T) {
+	i := install(t, "")
+	dir := files(t)
+	source := filepath.Join(dir, "taker.c")
+	require.NoError(t, os.WriteFile(source, []byte(sigpipeTaker), 0o644))
+	compile(t, "-shared", "-fPIC", source, "-o", i.library())
+	applies := []string{"plugin " + i.plugin(), "create 0", "applicable 0 forward 2", "disposition", "process"}
+	out := scene{dir: dir}.play(t, applies...)
+	require.Equal(t, "loaded\nok\napplicable 0:\nSIGPIPE ends the process\n1 libraries, one thread\n", out)
+	out = scene{dir: dir}.play(t, append([]string{"ignoresigpipe"}, applies...)...)
+	require.Contains(t, out, "\nSIGPIPE is ignored\n")
+	out = scene{dir: dir}.play(t, "preload "+i.library(), "disposition")
+	require.Equal(t, "SIGPIPE is handled\n", out, "the control")
 }

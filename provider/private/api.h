@@ -36,8 +36,6 @@ struct miopen_private_solution {
  *   backward data     dy, w, conv, dx
  *   backward weights  dy, x, conv, dw */
 struct miopen_private_direction {
-  int32_t (*solution_count)(void *handle, void *a_desc, void *b_desc, void *conv, void *c_desc,
-                            size_t *count);
   /* solutions has room for max; count gets how many there are in it. */
   int32_t (*solutions)(void *handle, void *a_desc, void *b_desc, void *conv, void *c_desc,
                        size_t max, size_t *count, struct miopen_private_solution *solutions);

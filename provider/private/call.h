@@ -98,12 +98,6 @@ static inline struct arguments arguments(int32_t direction, object x, object w, 
   }
 }
 
-static inline int32_t call_solution_count(miopen_table t, object handle, struct convolution c,
-                                          size_t *count) {
-  struct arguments d = arguments(c.direction, c.x, c.w, c.y);
-  return t->directions[c.direction].solution_count(p(handle), p(d.a), p(d.b), p(c.conv), p(d.c),
-                                                   count);
-}
 static inline int32_t call_solutions(miopen_table t, object handle, struct convolution c,
                                      size_t max, size_t *count,
                                      struct miopen_private_solution *solutions) {

@@ -5,7 +5,6 @@
   return #member
 
 #define DIRECTION(i)                                                                               \
-  CHECK(directions[i].solution_count);                                                             \
   CHECK(directions[i].solutions);                                                                  \
   CHECK(directions[i].solution_workspace);                                                         \
   CHECK(directions[i].compile);                                                                    \

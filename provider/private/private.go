@@ -126,12 +126,6 @@ func convolution(c *engine.Convolution) C.struct_convolution {
 	}
 }
 
-func (l *library) SolutionCount(handle engine.Object, c *engine.Convolution) (uint64, miopen.Status) {
-	var n C.size_t
-	s := C.call_solution_count(l.t, C.object(handle), convolution(c), &n)
-	return uint64(n), miopen.Status(s)
-}
-
 func (l *library) Solutions(handle engine.Object, c *engine.Convolution, max uint64) ([]engine.Solution, miopen.Status) {
 	found := make([]C.struct_miopen_private_solution, max)
 	var n C.size_t

@@ -36,8 +36,7 @@ func newClient(t *testing.T) *client {
 
 // byDefinition leaves MIOpen the solvers that compute by definition, whose kernels the simulated device executes: of all others
 // on this MIOpen only those of rocBLAS's matrix products have kernels. Immediate mode does not look at
-// MIOPEN_DEBUG_FIND_ONLY_SOLVER. Nor is a network asked for the order of what is left, which takes a tenth of a second for
-// each graph.
+// MIOPEN_DEBUG_FIND_ONLY_SOLVER. Nor is a network asked for the order of what is left, which takes it some milliseconds.
 var byDefinition = []string{"MIOPEN_DEBUG_CONV_GEMM=0", "MIOPEN_DEBUG_ENABLE_AI_IMMED_MODE_FALLBACK=0"}
 
 // session is one process of the client.

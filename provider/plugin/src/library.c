@@ -117,23 +117,12 @@ static bool is_ours(const void *address, const char *path) {
       info.dli_fname, a, path, b);
 }
 
-/* Go's run time takes SIGPIPE when it starts. Its handler ends the process as the default does
- * where it comes in a thread that is not in Go, and makes nothing of it in one that is, as MIOpen's
- * calls are when an engine makes them. A handler of the host's is called by Go's. The wrapper does
- * the same (shim/runtime/src/hooks.c). */
-static void put_sigpipe_back(const struct sigaction *before) {
-  if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
-    sigaction(SIGPIPE, before, NULL);
-}
-
 static bool load(void) {
   char path[PATH_MAX];
   bool known = expected(path);
   /* The wrapper, or another copy of this plugin, may have loaded one from anywhere. */
   void *library = dlopen(MIOPEN_PROVIDER_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   bool was_loaded = library != NULL;
-  struct sigaction before;
-  bool known_before = sigaction(SIGPIPE, NULL, &before) == 0;
   if (!library) {
     dlerror(); /* the host is not to find it */
     if (!known)
@@ -167,10 +156,21 @@ static bool load(void) {
   host.miopen = private_api();
   table.version = MIOPEN_PROVIDER_VERSION;
   table.size = sizeof table;
-  bool opened = open(&host, &table, why) == 0;
-  if (known_before)
-    put_sigpipe_back(&before); /* after a call that Go's run time has started for */
-  return opened;
+  return open(&host, &table, why) == 0;
+}
+
+/* Go's run time takes SIGPIPE in the library's constructor. Its handler ends the process as the
+ * default does where it comes in a thread that is not in Go, and makes nothing of it in one that
+ * is, as MIOpen's calls are when an engine makes them. So it is put back, whatever became of the
+ * library; a handler of the host's is not, since Go's calls it. The wrapper does the same
+ * (shim/runtime/src/hooks.c). */
+static bool load_with_sigpipe_kept(void) {
+  struct sigaction before;
+  bool known = sigaction(SIGPIPE, NULL, &before) == 0;
+  bool loaded = load();
+  if (known && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))
+    sigaction(SIGPIPE, &before, NULL);
+  return loaded;
 }
 
 const struct miopen_provider_table *library_opened(void) {
@@ -196,7 +196,7 @@ const struct miopen_provider_table *library_open(char *text) {
     /* No lock is held while the loader runs constructors and the library's log is told. */
     atomic_store(&opening_thread, pthread_self());
     atomic_store(&opened_by, getpid());
-    said = load();
+    said = load_with_sigpipe_kept();
     if (!said)
       atomic_store(&opened_by, 0);
     atomic_store(&state, said ? OPEN : FAILED);

@@ -114,15 +114,10 @@ int32_t destroy_convolution(void *conv) {
   return miopenDestroyConvolutionDescriptor(in(conv));
 }
 
-// The five functions of a direction differ in their names only. Their tensors all have one type, so
+// The four functions of a direction differ in their names only. Their tensors all have one type, so
 // that it is on api.h to give their order.
 #define DIRECTION(prefix)                                                                          \
   struct prefix {                                                                                  \
-    static int32_t solution_count(void *handle, void *a_desc, void *b_desc, void *conv,            \
-                                  void *c_desc, size_t *count) {                                   \
-      return miopenConvolution##prefix##GetSolutionCount(in(handle), in(a_desc), in(b_desc),       \
-                                                         in(conv), in(c_desc), count);             \
-    }                                                                                              \
     static int32_t solutions(void *handle, void *a_desc, void *b_desc, void *conv, void *c_desc,   \
                              size_t max, size_t *count, miopen_private_solution *solutions) {      \
       return get_solutions(max, count, solutions, [=](miopenConvSolution_t *own) {                 \
@@ -148,7 +143,7 @@ int32_t destroy_convolution(void *conv) {
                                                   workspace_bytes, solution);                      \
     }                                                                                              \
     static constexpr miopen_private_direction table() {                                            \
-      return {solution_count, solutions, solution_workspace, compile, immediate};                  \
+      return {solutions, solution_workspace, compile, immediate};                                  \
     }                                                                                              \
   }
 DIRECTION(Forward);

@@ -20,6 +20,7 @@
  *   bridgecall               calls a function of the bridge's table
  *   process                  how many libmiopen_hipdnn.so.1 are mapped, and threads of the process
  *   sigpipe                  writes into a broken pipe; ignoresigpipe has the process ignore it
+ *   disposition              of SIGPIPE
  *   fork ... end             the lines between are a child's; barefork: one without fork's handlers
  *   behind LINE              another thread is at that by the next line; join waits for it
  *   constructor LIBRARY GRAPH   loads a library whose constructor calls constructing(), in which
@@ -599,6 +600,12 @@ static void run(char *line) {
     if (pipe(ends) || close(ends[0]) || write(ends[1], "", 1) == 1)
       fail("no broken pipe");
     printf("goes on\n");
+  } else if (IS("disposition")) {
+    struct sigaction now;
+    sigaction(SIGPIPE, NULL, &now);
+    printf("SIGPIPE %s\n", now.sa_handler == SIG_DFL   ? "ends the process"
+                           : now.sa_handler == SIG_IGN ? "is ignored"
+                                                       : "is handled");
   } else if (IS("constructor")) {
     snprintf(constructing_graph, sizeof constructing_graph, "%s", word[2]);
     if (!dlopen(word[1], RTLD_NOW | RTLD_LOCAL))
