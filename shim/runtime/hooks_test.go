@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/miopen_hipdnn_shim/hipdnnbridge/routing"
 	"example.com/miopen_hipdnn_shim/shim/exports/exportstest"
 	"example.com/miopen_hipdnn_shim/shim/runtime"
 	"example.com/miopen_hipdnn_shim/shim/split"
 )
 
 const (
+	strictPolicy = "MIOPEN_HIPDNN_FORWARDING_POLICY=strict"
 	forwardingOn = prefix + "MIOPEN_HIPDNN_FORWARDING is enabled"
 	notPossible  = prefix + "forwarding to hipDNN is not possible: "
 )
@@ -93,20 +95,6 @@ func TestNotForwarded(t *testing.T) {
 	o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=strict"}, "error")
 	require.Contains(t, o.stdout, "status 5 error 1 text [hipDNN-forwarded] miopenConvolutionForward: the forwarding library cannot be used")
 
-	// What keeps convolutions with MIOpen does so without the library too, and what does not, does not.
-	for variable, kept := range map[string]bool{
-		"MIOPEN_HIPDNN_FORWARDING_CONV=Off": true, "MIOPEN_HIPDNN_FORWARDING_CONV=0": true, "MIOPEN_HIPDNN_FORWARDING_CONV=1": false,
-		"MIOPEN_DISABLE_HIPDNN_FOR=*": true, "MIOPEN_DISABLE_HIPDNN_FOR=miopenCreate, miopenConvolutionForward ,x": true,
-		"MIOPEN_DISABLE_HIPDNN_FOR=miopenConvolutionForwardBias": false, "MIOPEN_DISABLE_HIPDNN_FOR=miopenConvolution": false, "MIOPEN_DISABLE_HIPDNN_FOR=,": false,
-	} {
-		o = p.run(t, []string{forwarding + "1", "MIOPEN_HIPDNN_FORWARDING_POLICY=strict", variable}, "session")
-		if kept {
-			require.Equal(t, countedSession, o.stdout, variable)
-		} else {
-			require.Equal(t, refused, o.stdout, variable)
-		}
-	}
-
 	exportstest.Compile(t, "-shared", "-fPIC", "-x", "c", "-o", filepath.Join(p.dir, "libmiopen_hipdnn.so.1"),
 		exportstest.Write(t, filepath.Join(t.TempDir(), "o.c"), "int other;\n"))
 	o = p.run(t, []string{forwarding + "1"}, "session")
@@ -117,6 +105,67 @@ func TestNotForwarded(t *testing.T) {
 	o = p.run(t, []string{forwarding + "1"}, "session")
 	require.Equal(t, nativeSession, o.stdout, "a function that the hooks call is missing")
 	require.Equal(t, banner+"\n", o.stderr)
+}
+
+// TestNativeVariables: the wrapper has the variables of MIOpen that the forwarding library would obey.
+func TestNativeVariables(t *testing.T) {
+	functions := map[routing.When]string{routing.Set: "is_set", routing.On: "is_on", routing.NotZero: "is_not_zero"}
+	var want []string
+	for _, v := range routing.Environment {
+		for _, name := range v.Names {
+			if v.Effect == routing.KeepsNative {
+				require.NotContains(t, name, "*", "the wrapper looks variables up by their names")
+				want = append(want, "SHIM_NATIVE("+name+", "+functions[v.When]+")")
+			}
+		}
+	}
+	dir := t.TempDir()
+	_, err := runtime.Write(dir)
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, "native.def"))
+	require.NoError(t, err)
+	_, lines, _ := strings.Cut(string(text), "*/\n\n")
+	require.Equal(t, strings.Join(want, "\n")+"\n", lines, "copy these lines into shim/runtime/src/native.def")
+}
+
+// TestStrictWithoutLibrary: where the forwarding library is missing and the policy is strict, the wrapper refuses the calls that the library
+// would refuse without hipDNN, and no others, whatever the environment says.
+func TestStrictWithoutLibrary(t *testing.T) {
+	variables := map[string][]string{
+		routing.VarConv: {"", "Off", "0", "1", "ENABLED", "2", " 1"},
+		routing.VarDisable: {"", "*", " * ", ",", "miopenCreate,\tmiopenConvolutionForward ,x", "miopenConvolutionForwardBias", "miopenConvolution",
+			"miopenconvolutionforward", "x,miopenConvolutionForward", "miopenConvolutionForward miopenCreate", "miopenConvolutionForward,"},
+		routing.VarPolicy: {"", "Strict", "strict ", "fallback"},
+		"MIOPEN_UNKNOWN":  {"1"},
+	}
+	for _, v := range routing.Environment {
+		for i, name := range v.Names {
+			name = strings.ReplaceAll(name, "*", "X")
+			variables[name] = []string{"1"}
+			if i == 0 && v.Effect == routing.KeepsNative {
+				variables[name] = []string{"", " ", "0", "1", "On", "off", " 1", " 00\t", "0X0", "0x", "0x10", "00 0", "0b0", "-0", "yes"}
+			}
+		}
+	}
+	p := forwardingPair(t, false)
+	outcomes := map[bool]int{}
+	for name, values := range variables {
+		for _, value := range values {
+			environment := []string{name + "=" + value, forwarding + "1"}
+			if name != routing.VarPolicy {
+				environment = append(environment, strictPolicy)
+			}
+			refused := routing.New(routing.Parse(environment)).Decide(routing.ConvolutionForward, false).Refuse
+			outcomes[refused]++
+			want := "status 7 error 0 text native text of 7\n"
+			if refused {
+				want = "status 5 error 1 text [hipDNN-forwarded] miopenConvolutionForward: the forwarding library cannot be used"
+			}
+			require.Contains(t, p.run(t, environment, "error").stdout, want, "%q", environment)
+		}
+	}
+	require.Greater(t, outcomes[true], 40)
+	require.Greater(t, outcomes[false], 40)
 }
 
 func TestForwarded(t *testing.T) {
@@ -145,7 +194,7 @@ native create with stream 0x60
 bridge created 1 stream 0x60
 bridge destroyed 1
 native destroy
-bridge finished
+bridge finished, not asked 0 0
 `
 	}
 	o := p.run(t, []string{forwarding + "1"}, "session")
@@ -205,33 +254,61 @@ func TestForwardedPipe(t *testing.T) {
 	p := forwardingPair(t, true)
 	o := p.run(t, []string{forwarding + "1", "BRIDGE_TAKES_SIGPIPE=1"}, "pipe")
 	require.Contains(t, o.stdout, "sigpipe default\n")
+	o = p.run(t, []string{forwarding + "1", "BRIDGE_TAKES_SIGPIPE=1", "BRIDGE_FORKED=1"}, "pipe")
+	require.NotContains(t, o.stdout, "bridge opened")
+	require.Contains(t, o.stdout, "sigpipe default\n", "one that cannot be used does not either")
 	o = p.run(t, []string{forwarding + "1", "BRIDGE_TAKES_SIGPIPE=1", "HOST_HANDLES_SIGPIPE=1"}, "pipe")
 	require.Contains(t, o.stdout, "sigpipe another's\n")
 }
 
 // TestForwardedLoader: a thread that calls MIOpen with the loader's lock held, while another one opens the forwarding library, does not
-// wait for ever.
+// wait for ever, and its call is in the account.
 func TestForwardedLoader(t *testing.T) {
 	p := forwardingPair(t, true)
 	constructor := filepath.Join(t.TempDir(), "constructor.so")
 	exportstest.Compile(t, "-shared", "-fPIC", "-o", constructor, source(t, "constructor.c"), "-I", filepath.Dir(source(t, "hooked.h")))
 	o := p.run(t, []string{forwarding + "1", "CONSTRUCTOR=" + constructor}, "loader")
-	require.Contains(t, o.stdout, "both are done\n")
-	require.Contains(t, o.stdout, "bridge opened")
+	for _, want := range []string{
+		"bridge opened", "native convolution (nil) (nil) (nil) algorithm 0 workspace (nil) 0\nstatus 7\n", "refused before 0\n", "status 0\nrefused now 0\n",
+		"statistics 0: 1 3 3 4 5\n", "bridge finished, not asked 1 0\n",
+	} {
+		require.Contains(t, o.stdout, want)
+	}
+	o = p.run(t, []string{forwarding + "1", strictPolicy, "CONSTRUCTOR=" + constructor, "HOST_ASKS_NOTHING=1"}, "loader")
+	for _, want := range []string{
+		"bridge opened", "status 5\n", "refused before 1\n", "status 0\nrefused now 0\n", "bridge finished, not asked 0 1\n",
+	} {
+		require.Contains(t, o.stdout, want)
+	}
+	require.NotContains(t, o.stdout, "native convolution")
 }
 
-// TestForwardedFork: a child of fork never enters the forwarding library.
+// TestForwardedFork: a child never enters the forwarding library, made by fork or without its handlers.
 func TestForwardedFork(t *testing.T) {
-	o := forwardingPair(t, true).run(t, []string{forwarding + "1"}, "fork")
-	_, after, _ := strings.Cut(o.stdout, "child\n")
-	child, parent, _ := strings.Cut(after, "parent\n")
-	require.Equal(t, "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7\n", child)
-	require.Contains(t, parent, "bridge convolution")
-	require.Equal(t, 1, strings.Count(o.stdout, "bridge finished"))
+	p, without := forwardingPair(t, true), forwardingPair(t, false)
+	// child returns what a child says, whose parent goes on as before.
+	child := func(p pair, way string, environment ...string) string {
+		o := p.run(t, append(environment, forwarding+"1"), way)
+		require.NotContains(t, o.stderr, "seccomp")
+		before, after, _ := strings.Cut(o.stdout, "child\n")
+		said, parent, _ := strings.Cut(after, "parent\n")
+		require.Contains(t, parent, "convolution")
+		require.Contains(t, before, strings.TrimSuffix(parent, "bridge finished, not asked 0 0\n"))
+		return said
+	}
+	const served = "native convolution 0x10 0x20 0x30 algorithm 1 workspace 0x40 50\nstatus 7\nstatistics 0: 0 0 0 0 0\n"
+	for _, way := range []string{"fork", "clone"} {
+		require.Equal(t, served, child(p, way))
+		require.Equal(t, served, child(p, way, strictPolicy))
+		require.Equal(t, served, child(without, way))
+	}
+	// Where the kernel wipes no page there are the handlers; and, as a control, nothing else.
+	require.Equal(t, served, child(p, "fork", "HOST_KEEPS_PAGES=1"))
+	require.Contains(t, child(p, "clone", "HOST_KEEPS_PAGES=1"), "bridge convolution")
 
-	// Nor a child of a process in which hipDNN's plugin loaded it.
+	// Nor does a child of a process in which hipDNN's plugin loaded it.
 	for _, policy := range []string{"fallback", "strict"} {
-		o = forwardingPair(t, true).run(t, []string{forwarding + "1", "BRIDGE_FORKED=1", "MIOPEN_HIPDNN_FORWARDING_POLICY=" + policy}, "session")
+		o := p.run(t, []string{forwarding + "1", "BRIDGE_FORKED=1", "MIOPEN_HIPDNN_FORWARDING_POLICY=" + policy}, "session")
 		require.Equal(t, nativeSession, o.stdout)
 		require.Equal(t, []string{forwardingOn}, o.lines())
 	}

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/shim/exports"
 	"example.com/miopen_hipdnn_shim/shim/exports/exportstest"
 	"example.com/miopen_hipdnn_shim/shim/split"
 )
@@ -215,12 +215,9 @@ func TestDlopen(t *testing.T) {
 	require.EqualValues(t, 2, readRings(t, dir)[0].total(), "closing the library does not end the trace")
 }
 
-// TestSetuid: a program that runs with more rights than its caller has takes no file name from its caller.
-func TestSetuid(t *testing.T) {
+// TestSecureExecution: a program that runs with more rights than its caller has takes no file name from its caller.
+func TestSecureExecution(t *testing.T) {
 	p := untypedPair(t)
-	lib, err := exports.Read(filepath.Join(p.dir, "libMIOpen.so.1"))
-	require.NoError(t, err)
-	require.NotNil(t, lib)
 	// The one way in which the environment is read is the one that is blind in such programs; `wrapper: imports` of the
 	// split's check holds the list.
 	content, err := os.ReadFile(filepath.Join(p.dir, "libMIOpen.so.1"))
@@ -229,31 +226,61 @@ func TestSetuid(t *testing.T) {
 	require.NotContains(t, string(content), "\x00getenv\x00")
 	require.NotContains(t, string(content), "\x00environ\x00")
 
-	dir := t.TempDir()
-	program := filepath.Join(dir, "host")
-	exportstest.Compile(t, "-pthread", "-o", program, source(t, "host.c"), p.stock, "-Wl,-rpath,"+p.dir, "-Wl,--enable-new-dtags")
-	env := []string{traceStderr, forwarding + "on"}
-	o := runOn(t, "", env, "", program, "secure")
-	require.Equal(t, "0\n", o.stdout)
-	require.Equal(t, banner+"\n"+prefix+"miopenAlpha\n", o.stderr)
-	const nobody = 65534
-	if os.Chown(program, nobody, nobody) != nil {
-		t.Log("only root can make a file of somebody else: what is left is the check of the imported name")
-		return
-	}
-	require.NoError(t, os.Chmod(program, 0o755|os.ModeSetuid))
+	// The user that a setuid program runs as has to reach the library.
 	for d := p.dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		require.NoError(t, os.Chmod(d, 0o755))
 	}
-	o = runOn(t, "", env, "", program, "secure")
-	require.Zero(t, o.status, o.stderr)
-	if o.stdout == "0\n" {
-		t.Log("the file system is mounted nosuid: what is left is the check of the imported name")
-		return
+	compile := func(dir string) string {
+		program := filepath.Join(dir, "host")
+		exportstest.Compile(t, "-pthread", "-o", program, source(t, "host.c"), p.stock, "-Wl,-rpath,"+p.dir, "-Wl,--enable-new-dtags")
+		return program
 	}
-	require.Equal(t, "1\n", o.stdout)
-	require.Empty(t, o.stderr)
+	env := []string{traceStderr, forwarding + "on"}
+	plain := compile(t.TempDir())
+	o := runOn(t, "", env, "", plain, "secure")
+	require.Equal(t, "0\n", o.stdout)
+	require.Equal(t, banner+"\n"+prefix+"miopenAlpha\n", o.stderr)
+
+	var failed []string
+	for _, way := range moreRights {
+		program := compile(t.TempDir())
+		err := way.give(program)
+		if err == nil {
+			command := append(way.run(plain, program), "secure")
+			if o = runOn(t, "", env, "", command[0], command[1:]...); o.stdout == "1\n" {
+				require.Empty(t, o.stderr, way.name)
+				require.Zero(t, o.status, way.name)
+				return
+			}
+			err = fmt.Errorf("the program runs as any other (%s%s)", o.stdout, o.stderr)
+		}
+		failed = append(failed, fmt.Sprintf("%s: %v", way.name, err))
+	}
+	t.Skipf("this user can give no program more rights here; only the imported names were checked\n%s", strings.Join(failed, "\n"))
 }
+
+// moreRights are the ways to a program that runs with more rights than its caller has.
+var moreRights = []struct {
+	name string
+	give func(program string) error
+	run  func(plain, program string) []string
+}{
+	{"setuid, which takes root", func(program string) error {
+		const nobody = 65534
+		return errors.Join(os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|os.ModeSetuid))
+	}, direct},
+	{"setgid, which takes a second group", func(program string) error {
+		groups, err := os.Getgroups()
+		if i := slices.IndexFunc(groups, func(g int) bool { return g != os.Getgid() }); i >= 0 {
+			return errors.Join(os.Chown(program, -1, groups[i]), os.Chmod(program, 0o755|os.ModeSetgid))
+		}
+		return errors.Join(err, errors.New("no second group"))
+	}, direct},
+	{"a capability, which takes user namespaces", func(string) error { return nil },
+		func(plain, program string) []string { return []string{plain, "capable", program} }},
+}
+
+func direct(_, program string) []string { return []string{program} }
 
 func TestFork(t *testing.T) {
 	p := typedPair(t)
@@ -310,6 +337,57 @@ func TestFork(t *testing.T) {
 	require.Equal(t, 4+children, threads)
 }
 
+// oneAfterAnother runs so many threads, each of which ends before the next one starts, and returns how many rings were mapped
+// at once.
+func oneAfterAnother(t *testing.T, p pair, threads int) float64 {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ring")
+	o := p.run(t, []string{traceRing(dir)}, "one after another", strconv.Itoa(threads))
+	files := readRings(t, dir)
+	require.Len(t, files, 1)
+	f := files[0]
+	require.Zero(t, f.lost)
+	require.Len(t, f.rings, 1+threads)
+	for i, r := range f.rings {
+		require.Len(t, r.calls, map[bool]int{true: 2, false: 3}[i == 0], "ring %d", i)
+	}
+	var mapped uint64
+	_, err := fmt.Sscan(o.stdout, &mapped)
+	require.NoError(t, err)
+	return float64(mapped-f.header) / float64(f.stride)
+}
+
+// TestThreadsThatEnd: the address space of their rings is given back, and their records stay.
+func TestThreadsThatEnd(t *testing.T) {
+	const most = 4 // twice as many as run: the main thread and one other
+	small := makePair(t, "", mutant(t, "ringfile.h", `s/SHIM_RING_CAPACITY 65536/SHIM_RING_CAPACITY 1024/`)...)
+	require.LessOrEqual(t, oneAfterAnother(t, small, 500), float64(most))
+	p := typedPair(t)
+	require.LessOrEqual(t, oneAfterAnother(t, p, 20), float64(most))
+
+	// In several threads at once, while the process is copied.
+	dir := filepath.Join(t.TempDir(), "ring")
+	p.run(t, []string{traceRing(dir)}, "come and go", "15")
+	files := readRings(t, dir)
+	require.Len(t, files, 1+3)
+	slices.SortFunc(files, func(a, b ringFile) int { return int(b.total()) - int(a.total()) })
+	for i, makers := range []uint64{4, 1, 1, 1} {
+		require.Zero(t, files[i].lost)
+		require.Len(t, files[i].rings, int(makers*(1+15)))
+		require.EqualValues(t, makers*(2+15*3), files[i].total())
+	}
+
+	// A child of vfork calls in the place of its parent's thread, whose ring is not the child's and outlives it.
+	for _, before := range []int{0, 3} {
+		dir := filepath.Join(t.TempDir(), "vfork")
+		p.run(t, []string{traceRing(dir)}, "vfork", strconv.Itoa(before))
+		files := readRings(t, dir)
+		require.Len(t, files, 1)
+		require.Len(t, files[0].rings, before+1+5)
+		require.EqualValues(t, before*3+2+5*3, files[0].total())
+	}
+}
+
 func TestFolderIsAbsolute(t *testing.T) {
 	p := untypedPair(t)
 	work := t.TempDir()
@@ -349,10 +427,144 @@ func TestClosedDescriptors(t *testing.T) {
 	require.EqualValues(t, 8, total)
 }
 
+// TestManyThreads: those that have ended do not fill the disk. A file has so many rings, and further threads are counted.
+func TestManyThreads(t *testing.T) {
+	const rings, threads, calls = 5, 60, 3
+	p := makePair(t, "", mutant(t, "ringfile.h", `s/SHIM_RING_CAPACITY 65536/SHIM_RING_CAPACITY 1024/; s/SHIM_RINGS 1024/SHIM_RINGS 5/`)...)
+	for _, args := range [][]string{
+		{"threads", strconv.Itoa(threads), strconv.Itoa(calls)}, // at once
+		{"one after another", strconv.Itoa(threads)},            // and two calls of the main thread
+	} {
+		dir := filepath.Join(t.TempDir(), "ring")
+		p.run(t, []string{traceRing(dir)}, args...)
+		files := readRings(t, dir)
+		require.Len(t, files, 1)
+		f := files[0]
+		require.Len(t, f.rings, rings)
+		require.EqualValues(t, rings, f.opened)
+		require.Zero(t, f.lost)
+		mainCalls := uint64(0)
+		if args[0] != "threads" {
+			mainCalls = 2
+			require.EqualValues(t, mainCalls, f.rings[0].total, "a thread that has a ring keeps it")
+		}
+		require.EqualValues(t, threads+mainCalls/2-rings, f.beyond)
+		require.EqualValues(t, f.beyond*calls, f.callsLost)
+		require.EqualValues(t, threads*calls+mainCalls, f.total()+f.callsLost)
+		info, err := os.Stat(f.path)
+		require.NoError(t, err)
+		require.EqualValues(t, f.header+rings*f.stride, info.Size())
+	}
+}
+
+// withoutDescriptors runs a program that was started without these descriptors, and writes to them while 100 threads make
+// their first calls. The status is 4 when a write did not fail as it does without a trace.
+func withoutDescriptors(t *testing.T, p pair, digits string) (dir string, status int) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "ring")
+	return dir, runOn(t, p.dir, []string{traceRing(dir)}, "", p.host, "without", digits).status
+}
+
+// TestWithoutStandardDescriptors: the trace file never has the number of a standard descriptor, at which the program writes.
+func TestWithoutStandardDescriptors(t *testing.T) {
+	p := typedPair(t)
+	for _, digits := range []string{"0", "1", "2", "012"} {
+		dir, status := withoutDescriptors(t, p, digits)
+		require.Zero(t, status, "a write to %s did not fail", digits)
+		f := readRings(t, dir)[0]
+		require.Len(t, f.rings, 100)
+		require.EqualValues(t, 100*2, f.total())
+		require.Zero(t, f.lost)
+	}
+}
+
+// interruptFirstCalls runs threads whose first call is interrupted by handlers that call, and returns what the trace has
+// and how many calls were made.
+func interruptFirstCalls(t *testing.T, p pair, threads int) (ringFile, uint64) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ring")
+	o := p.run(t, []string{traceRing(dir)}, "interrupt first calls", strconv.Itoa(threads))
+	var handled uint64
+	_, err := fmt.Sscan(o.stdout, &handled)
+	require.NoError(t, err)
+	return readRings(t, dir)[0], uint64(threads) + handled
+}
+
+// TestFirstCallsInterrupted: a thread has one ring, although a handler calls while it is opened.
+func TestFirstCallsInterrupted(t *testing.T) {
+	const threads = 200
+	f, made := interruptFirstCalls(t, typedPair(t), threads)
+	require.EqualValues(t, threads, f.opened)
+	require.Zero(t, f.lost)
+	require.EqualValues(t, made, f.total())
+}
+
+// TestFiber: a call that returns on another thread stays open, and that thread's calls are as they were.
+func TestFiber(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ring")
+	typedPair(t).run(t, []string{traceRing(dir)}, "fiber")
+	rings := readRings(t, dir)[0].rings
+	require.Len(t, rings, 2)
+	left, other := rings[0].calls[0], rings[1].calls[0]
+	require.Equal(t, "miopenCallsBack", left.function)
+	require.EqualValues(t, 2, left.flags)
+	require.Equal(t, "miopenAlpha", other.function)
+	require.EqualValues(t, 1, other.flags)
+	require.Less(t, other.duration, other.clock-left.clock)
+}
+
+// replaced runs a program whose trace file is replaced by an empty one, and returns that.
+func replaced(t *testing.T, p pair) (moved string, content []byte) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ring")
+	p.run(t, []string{traceRing(dir)}, "replaced", dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*.trace"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	content, err = os.ReadFile(files[0])
+	require.NoError(t, err)
+	return files[0] + ".moved", content
+}
+
+// TestReplacedFile: what has the trace file's name and is not the file stays as it is.
+func TestReplacedFile(t *testing.T) {
+	moved, content := replaced(t, typedPair(t))
+	require.Empty(t, content)
+	f := readRing(t, moved)
+	require.EqualValues(t, 1, f.lost)
+	require.EqualValues(t, 3, f.callsLost)
+	require.EqualValues(t, 2, f.total())
+}
+
+// TestSuspend: the clock that gives the counter its unit runs on, as the counter does, while the machine sleeps.
+func TestSuspend(t *testing.T) {
+	preload := filepath.Join(t.TempDir(), "suspended.so")
+	exportstest.Compile(t, "-shared", "-fPIC", "-o", preload, source(t, "suspended.c"))
+	for what, p := range map[string]pair{
+		"this machine's clock": typedPair(t), "no invariant counter": makePair(t, source(t, "library.h"), noCounter(t)...),
+	} {
+		dir := filepath.Join(t.TempDir(), "ring")
+		p.run(t, []string{"LD_PRELOAD=" + preload, traceRing(dir)}, "pause")
+		f := readRings(t, dir)[0]
+		passed := f.last[1] - f.start[1]
+		require.GreaterOrEqual(t, passed, uint64(200e6), what)
+		require.Less(t, passed, uint64(60e9), what)
+		calls := f.rings[0].calls
+		ticksPerNano := float64(f.last[0]-f.start[0]) / float64(passed)
+		require.GreaterOrEqual(t, float64(calls[1].clock-calls[0].clock)/ticksPerNano, 200e6*0.99, what)
+	}
+}
+
+// noCounter is a compiler for a machine whose time stamp counter is no clock.
+func noCounter(t *testing.T) []string {
+	t.Helper()
+	return mutant(t, "ring.c", `s/return __get_cpuid/return 0 \&\& __get_cpuid/`)
+}
+
 func TestRingOverflow(t *testing.T) {
 	t.Run("this machine's clock", func(t *testing.T) { ringOverflow(t, typedPair(t)) })
 	t.Run("no invariant counter", func(t *testing.T) {
-		p := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `s/return __get_cpuid/return 0 \&\& __get_cpuid/`)...)
+		p := makePair(t, source(t, "library.h"), noCounter(t)...)
 		require.Zero(t, ringOverflow(t, p).clock)
 	})
 }
@@ -569,6 +781,34 @@ func TestControls(t *testing.T) {
 	require.Len(t, readRings(t, dir), 1, "a child that does not notice the fork writes into its parent's file")
 	o = copied.run(t, []string{traceSummary}, "fork")
 	require.Contains(t, o.stderr, ": 5 calls of 1 functions", "and counts on from its parent's calls")
+
+	mapped := makePair(t, "", mutant(t, "ring.c", `s/!= -ESRCH/!= 1/`)...)
+	require.EqualValues(t, 1+20, oneAfterAnother(t, mapped, 20), "the rings of all threads")
+	strangers := makePair(t, "", mutant(t, "ring.c", `s/pid != p->header->process/0/`)...)
+	o = runOn(t, strangers.dir, []string{traceRing(filepath.Join(t.TempDir(), "ring"))}, "", strangers.host, "vfork", "3")
+	require.NotZero(t, o.status, "the ring of a thread that runs is unmapped")
+
+	const together = `s/while (__atomic_exchange_n(&p->opening/if (__atomic_exchange_n(\&p->opening/; s/FUTEX_WAIT_PRIVATE/FUTEX_WAKE_PRIVATE/`
+	// A write to standard error gets into the trace file, when nothing takes that number, or threads give it free for each other.
+	for _, script := range []string{`s/file <= 2/0/`, together} {
+		exposed := makePair(t, source(t, "library.h"), mutant(t, "ring.c", script)...)
+		status := 0
+		for range 20 {
+			if _, status = withoutDescriptors(t, exposed, "2"); status != 0 {
+				break
+			}
+		}
+		require.Equal(t, 4, status, script)
+	}
+	entered := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `/^static void open_thread/,/^}/s/shim_block_signals()/0/; `+together)...)
+	f, _ := interruptFirstCalls(t, entered, 200)
+	require.Greater(t, f.opened, uint64(200), "a thread has two rings, one opened by a handler")
+	unlooked := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `s/identity.st_ino != p->inode/0/`)...)
+	_, content := replaced(t, unlooked)
+	require.NotEmpty(t, content, "a ring in the file of somebody else")
+	generous := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `/^bool shim_ring_call/,/^}/s/bool timed = /shim_own_memory(1); &/`)...)
+	_, _, systemCalls, _ := steps(t, generous.dir, stepsHost(t, generous.stock), "ring:"+filepath.Join(t.TempDir(), "ring"))
+	require.Equal(t, 2, systemCalls, "memory for every call")
 
 	kept := makePair(t, "", mutant(t, "enter.c", `s/errno = host_errno;/errno = 1;/`)...)
 	o = runOn(t, kept.dir, nil, "", kept.host, "errno")

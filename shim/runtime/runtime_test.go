@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,7 +116,9 @@ func makeSplit(t *testing.T, o split.Options) {
 // output is what a program did.
 type output struct {
 	stdout, stderr string
-	status         int
+	status         int            // below 0 when a signal ended it
+	signal         syscall.Signal // that did
+	busy           time.Duration  // of processors
 }
 
 // lines returns what the program wrote to standard error, line by line.
@@ -121,10 +126,13 @@ func (o output) lines() []string {
 	return strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
 }
 
-// runOn runs a program on the libraries of a folder.
+// runOn runs a program on the libraries of a folder. One that hangs ends with a status below 0.
 func runOn(t *testing.T, dir string, env []string, stdin, program string, args ...string) output {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.WaitDelay = time.Second // a child may live on
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "LD_") && !strings.HasPrefix(v, "MIOPEN_") {
 			cmd.Env = append(cmd.Env, v)
@@ -137,7 +145,10 @@ func runOn(t *testing.T, dir string, env []string, stdin, program string, args .
 	if cmd.ProcessState == nil {
 		require.NoError(t, err)
 	}
-	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	end := cmd.ProcessState
+	return output{
+		stdout.String(), stderr.String(), end.ExitCode(), end.Sys().(syscall.WaitStatus).Signal(), end.UserTime() + end.SystemTime(),
+	}
 }
 
 // run runs a scenario of the host, which has to succeed.
@@ -164,12 +175,15 @@ type ring struct {
 
 // ringFile is a file of MIOPEN_HIPDNN_TRACE=ring.
 type ringFile struct {
+	path                   string
 	process, parent, clock uint32
 	command                string
 	start, last            [2]uint64
 	realtime               uint64
+	header, stride         uint64
 	opened, lost           uint64
-	callsLost              uint64
+	beyond                 uint64 // threads without a ring because there were as many as a file may have
+	callsLost              uint64 // of the threads without a ring
 	rings                  []ring
 }
 
@@ -204,16 +218,15 @@ func readRing(t *testing.T, path string) ringFile {
 	require.Equal(t, os.FileMode(0o600), st.Mode())
 	u32 := func(at uint64) uint32 { return binary.LittleEndian.Uint32(c[at:]) }
 	u64 := func(at uint64) uint64 { return binary.LittleEndian.Uint64(c[at:]) }
-	require.Equal(t, "MIOTRC01", string(c[:8]))
+	require.Equal(t, "MIOTRC02", string(c[:8]))
 	header, capacity, stride := uint64(u32(8)), uint64(u32(16)), uint64(u32(20))
 	require.EqualValues(t, 32, u32(12))
-	require.EqualValues(t, 65536, capacity)
 	require.EqualValues(t, 4096+capacity*32, stride)
 	require.Zero(t, header%4096)
 	f := ringFile{
-		process: u32(24), parent: u32(28), clock: u32(32), command: string(bytes.TrimRight(c[96:112], "\x00")),
+		path: path, process: u32(24), parent: u32(28), clock: u32(32), command: string(bytes.TrimRight(c[96:112], "\x00")),
 		start: [2]uint64{u64(40), u64(48)}, last: [2]uint64{u64(56), u64(64)}, realtime: u64(72),
-		opened: u64(88), lost: u64(112), callsLost: u64(120),
+		header: header, stride: stride, opened: u64(88), lost: u64(112), beyond: u64(128), callsLost: u64(120),
 	}
 	names := strings.Split(strings.TrimSuffix(string(c[u32(80):][:u32(84)]), "\x00"), "\x00")
 	require.Len(t, names, int(u32(36)))
@@ -373,7 +386,7 @@ func mutant(t *testing.T, file, script string) []string {
 for a in "$@"; do
   case "$a" in
   */%[1]s) ;;
-  */runtime.c) [[ %[1]s == *.c ]] || continue; a=${a%%/*}/%[1]s ;; # the unit that includes it
+  */runtime.c) [[ %[1]s == *.[ch] ]] || continue; a=${a%%/*}/%[1]s ;; # the unit that includes it
   *) continue ;;
   esac
   cp "$a" "$a.before"
@@ -423,32 +436,34 @@ func stepsHost(t *testing.T, stock string) string {
 	return out
 }
 
-var stepsOutput = regexp.MustCompile(`^(\d+) in the stub, (\d+) elsewhere in the wrapper, (\d+) failures to unwind\n`)
+var stepsOutput = regexp.MustCompile(`^(\d+) in the stub, (\d+) elsewhere in the wrapper, (\d+) of them system calls, (\d+) failures to unwind\n`)
 
-func steps(t *testing.T, dir, host, trace string) (stub, elsewhere, failures int) {
+func steps(t *testing.T, dir, host, trace string) (stub, elsewhere, systemCalls, failures int) {
 	t.Helper()
 	o := runOn(t, dir, []string{"MIOPEN_HIPDNN_TRACE=" + trace}, "", host)
 	if o.status < 0 {
-		return 0, 0, -1 // the unwinder lost its way and took the process with it
+		return 0, 0, 0, -1 // the unwinder lost its way and took the process with it
 	}
 	require.Zero(t, o.status, o.stdout+o.stderr)
 	m := stepsOutput.FindStringSubmatch(o.stdout)
 	require.NotNil(t, m, o.stdout)
-	for i, n := range []*int{&stub, &elsewhere, &failures} {
+	for i, n := range []*int{&stub, &elsewhere, &systemCalls, &failures} {
 		*n, _ = strconv.Atoi(m[i+1])
 	}
-	return stub, elsewhere, failures
+	return stub, elsewhere, systemCalls, failures
 }
 
 // TestInstructionByInstruction single-steps a call. With the trace off, nothing runs but the four instructions of the
-// stub; and at every instruction of the wrapper, in every mode, the stack can be unwound to main.
+// stub; and at every instruction of the wrapper, in every mode, the stack can be unwound to main. A call that is recorded in
+// memory asks the system for nothing, memory among it.
 func TestInstructionByInstruction(t *testing.T) {
 	p := typedPair(t)
 	host := stepsHost(t, p.stock)
 	for trace, value := range traces(t) {
 		t.Run(trace, func(t *testing.T) {
-			stub, elsewhere, failures := steps(t, p.dir, host, value)
+			stub, elsewhere, systemCalls, failures := steps(t, p.dir, host, value)
 			require.Zero(t, failures)
+			require.Equal(t, trace == "stderr", systemCalls > 0)
 			if trace == "off" {
 				require.Equal(t, 4, stub)
 				require.Zero(t, elsewhere)
@@ -461,7 +476,7 @@ func TestInstructionByInstruction(t *testing.T) {
 	// Control: without its unwind information, or with wrong one, the trampoline cannot be passed.
 	for _, script := range []string{`/\.cfi_def_cfa %rsp, 8/d`, `/\.cfi_def_cfa_register/d`} {
 		p := makePair(t, source(t, "library.h"), mutant(t, "slow.S", script)...)
-		_, _, failures := steps(t, p.dir, host, "ring:"+filepath.Join(t.TempDir(), "ring"))
+		_, _, _, failures := steps(t, p.dir, host, "ring:"+filepath.Join(t.TempDir(), "ring"))
 		require.NotZero(t, failures, script)
 	}
 }

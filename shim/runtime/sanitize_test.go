@@ -43,7 +43,7 @@ func TestSanitizers(t *testing.T) {
 				err = cmd.Run()
 				return out.String(), said.String(), err
 			}
-			for _, scenario := range []string{"session", "limits", "attributes", "threads", "pipe", "fork"} {
+			for _, scenario := range []string{"session", "limits", "attributes", "threads", "pipe", "fork", "clone"} {
 				stdout, stderr, err := play(scenario)
 				require.NoError(t, err, "%s: %s%s", scenario, stdout, stderr)
 				require.NotContains(t, stderr, "Sanitizer", scenario)

@@ -16,14 +16,14 @@ type Source uint32
 
 // The sources, with the numbers that they have in a file.
 const (
-	SourceMonotonic Source = 0 // CLOCK_MONOTONIC, nanoseconds
-	SourceTSC       Source = 1 // the processor's time stamp counter
+	SourceBoottime Source = 0 // CLOCK_BOOTTIME, nanoseconds
+	SourceTSC      Source = 1 // the processor's time stamp counter
 )
 
 func (s Source) String() string {
 	switch s {
-	case SourceMonotonic:
-		return "CLOCK_MONOTONIC"
+	case SourceBoottime:
+		return "CLOCK_BOOTTIME"
 	case SourceTSC:
 		return "time stamp counter"
 	}
@@ -49,7 +49,7 @@ func (u Unit) String() string {
 // Clock converts a process's clock values. All processes that ran on a machine between two boots share one scale, so
 // that their calls can be put into one order.
 //
-// The rate of a time stamp counter comes from the pairs of counter and CLOCK_MONOTONIC in the files; when they are too
+// The rate of a time stamp counter comes from the pairs of counter and CLOCK_BOOTTIME in the files; when they are too
 // close together, from the first pair and one that is taken while reading, provided that the machine was not booted in
 // between. If neither is there, times are in ticks.
 type Clock struct {
@@ -131,8 +131,8 @@ func calibrate(processes []*Process, now func() (tsc.Moment, bool)) {
 	sortProcesses(processes)
 }
 
-// bootTime is when CLOCK_MONOTONIC was 0, in CLOCK_REALTIME's nanoseconds.
-func bootTime(m tsc.Moment) int64 { return int64(m.Realtime - m.Monotonic) }
+// bootTime is when CLOCK_BOOTTIME was 0, in CLOCK_REALTIME's nanoseconds.
+func bootTime(m tsc.Moment) int64 { return int64(m.Realtime - m.Boottime) }
 
 // calibrateBoot calibrates the processes of one boot and returns the next free domain.
 func calibrateBoot(processes []*Process, domain int, now func() (tsc.Moment, bool)) int {
@@ -153,14 +153,14 @@ func calibrateBoot(processes []*Process, domain int, now func() (tsc.Moment, boo
 	// In nanoseconds where the rate is known, from the first start of all.
 	origin := uint64(math.MaxUint64)
 	for _, p := range together {
-		origin = min(origin, p.start.Monotonic)
+		origin = min(origin, p.start.Boottime)
 	}
 	for _, p := range counters {
 		p.Clock.Calibration, p.Clock.domain = why, domain
 		if rate.known() {
 			p.Clock.PerNano = float64(rate.ticks) / float64(rate.nanos)
 			p.Clock.base, p.Clock.num, p.Clock.den = rate.base.Ticks, rate.nanos, rate.ticks
-			p.Clock.offset = int64(rate.base.Monotonic - origin)
+			p.Clock.offset = int64(rate.base.Boottime - origin)
 			continue
 		}
 		p.Clock.Unit, p.Clock.num, p.Clock.den = Ticks, 1, 1
@@ -170,12 +170,12 @@ func calibrateBoot(processes []*Process, domain int, now func() (tsc.Moment, boo
 		domain++
 		origin = math.MaxUint64
 		for _, p := range clocks {
-			origin = min(origin, p.start.Monotonic)
+			origin = min(origin, p.start.Boottime)
 		}
 	}
 	if len(counters) == 0 {
 		for _, p := range clocks {
-			origin = min(origin, p.start.Monotonic)
+			origin = min(origin, p.start.Boottime)
 		}
 	}
 	for _, p := range clocks {
@@ -194,10 +194,10 @@ type ratio struct {
 func (r ratio) known() bool { return r.ticks != 0 }
 
 func between(a, b tsc.Moment) ratio {
-	if b.Ticks <= a.Ticks || b.Monotonic <= a.Monotonic {
+	if b.Ticks <= a.Ticks || b.Boottime <= a.Boottime {
 		return ratio{}
 	}
-	r := ratio{base: a, ticks: b.Ticks - a.Ticks, nanos: b.Monotonic - a.Monotonic}
+	r := ratio{base: a, ticks: b.Ticks - a.Ticks, nanos: b.Boottime - a.Boottime}
 	if perNano := float64(r.ticks) / float64(r.nanos); perNano < minRate || perNano > maxRate {
 		return ratio{}
 	}
@@ -230,7 +230,7 @@ func counterRate(processes []*Process, now func() (tsc.Moment, bool)) (ratio, st
 		if apart < int64(sameBoot) && apart > -int64(sameBoot) {
 			why = "the clock's reading now contradicts them"
 			// The process may have ended a moment ago.
-			if passed := fresh.Monotonic - first.Monotonic; passed < uint64(goodBaseline) {
+			if passed := fresh.Boottime - first.Boottime; passed < uint64(goodBaseline) {
 				time.Sleep(goodBaseline - time.Duration(passed))
 				fresh, _ = now()
 			}
@@ -248,8 +248,8 @@ func counterRate(processes []*Process, now func() (tsc.Moment, bool)) (ratio, st
 // offLine finds a moment that is not where the rate puts it.
 func offLine(r ratio, moments []tsc.Moment) (tsc.Moment, bool) {
 	for _, m := range moments {
-		want := saturate(int64(r.base.Monotonic), scale(m.Ticks-r.base.Ticks, r.nanos, r.ticks))
-		if d := saturate(int64(m.Monotonic), -want); d > int64(maxDeviation) || d < -int64(maxDeviation) {
+		want := saturate(int64(r.base.Boottime), scale(m.Ticks-r.base.Ticks, r.nanos, r.ticks))
+		if d := saturate(int64(m.Boottime), -want); d > int64(maxDeviation) || d < -int64(maxDeviation) {
 			return m, true
 		}
 	}

@@ -6,7 +6,7 @@ package trace
 // come the rings, each a page of its own header and its records. The record of call n is in place n modulo the capacity,
 // and its first word, n+1, is written last; 0 marks a place that is empty or being written.
 const (
-	magic = "MIOTRC01"
+	magic = "MIOTRC02"
 
 	pageBytes   = 4096
 	recordBytes = 32
@@ -20,7 +20,7 @@ const (
 	sourceAt        = 32 // u32: a Source
 	functionCountAt = 36 // u32
 	startClockAt    = 40 // u64: the clock that calls carry, when the file was made
-	startNanosAt    = 48 // u64: CLOCK_MONOTONIC at the same moment
+	startNanosAt    = 48 // u64: CLOCK_BOOTTIME at the same moment
 	lastClockAt     = 56 // u64: the same pair again, when the last ring was opened or at exit; zero when never
 	lastNanosAt     = 64 // u64
 	realtimeAt      = 72 // u64: CLOCK_REALTIME when the file was made
@@ -30,8 +30,9 @@ const (
 	commandAt       = 96 // commandBytes, padded with NULs
 	commandBytes    = 16
 	ringsLostAt     = 112 // u64: threads without a ring
-	callsLostAt     = 120 // u64: their calls
-	headerEnd       = 128
+	callsLostAt     = 120 // u64: calls of all threads without a ring
+	beyondAt        = 128 // u64: threads without a ring because the file had as many as it may have
+	headerEnd       = 136
 
 	ringThreadAt = 0 // u32
 	ringNextAt   = 8 // u64: sequence number of the thread's next call; counted before the record is written
@@ -47,8 +48,8 @@ const (
 	flagOpen     = 2 // the call has not returned
 )
 
-// Bounds on what a header may ask for. The wrapper's own values are far below: 64 Ki records in a ring, some 300
-// functions. They keep a damaged header from making the reader busy or large.
+// Bounds on what a header may ask for. The wrapper's own values are far below: 64 Ki records in a ring, 1024
+// rings, some 300 functions. They keep a damaged header from making the reader busy or large.
 const (
 	maxCapacity    = 1 << 20
 	maxHeaderBytes = 1 << 24

@@ -76,7 +76,7 @@ func (f *file) readHeader() error {
 	case stride != pageBytes+capacity*recordBytes:
 		return bad(strideAt, "a ring of %d records takes %d bytes, not %d", capacity, pageBytes+capacity*recordBytes, stride)
 	case source > SourceTSC:
-		return bad(sourceAt, "the clock is %d, which is neither %d (CLOCK_MONOTONIC) nor %d (time stamp counter)", source, SourceMonotonic, SourceTSC)
+		return bad(sourceAt, "the clock is %d, which is neither %d (CLOCK_BOOTTIME) nor %d (time stamp counter)", source, SourceBoottime, SourceTSC)
 	case functions == 0 || functions > maxFunctions:
 		return bad(functionCountAt, "there are %d functions, not 1 to %d", functions, maxFunctions)
 	}
@@ -108,12 +108,12 @@ func (f *file) readHeader() error {
 	f.p.PID, f.p.ParentPID = f.u32(pidAt), f.u32(parentAt)
 	command, _, _ := bytes.Cut(f.header[commandAt:commandAt+commandBytes], []byte{0})
 	f.p.Command = string(command)
-	f.p.RingsLost, f.p.CallsLost = f.u64(ringsLostAt), f.u64(callsLostAt)
+	f.p.RingsLost, f.p.ThreadsBeyond, f.p.CallsLost = f.u64(ringsLostAt), f.u64(beyondAt), f.u64(callsLostAt)
 	f.p.Clock.Source = Source(f.u32(sourceAt))
 	f.p.Started = time.Unix(0, int64(f.u64(realtimeAt))).UTC()
-	f.p.start = tsc.Moment{Ticks: f.u64(startClockAt), Monotonic: f.u64(startNanosAt), Realtime: f.u64(realtimeAt)}
+	f.p.start = tsc.Moment{Ticks: f.u64(startClockAt), Boottime: f.u64(startNanosAt), Realtime: f.u64(realtimeAt)}
 	f.p.moments = []tsc.Moment{f.p.start}
-	if last := (tsc.Moment{Ticks: f.u64(lastClockAt), Monotonic: f.u64(lastNanosAt)}); last.Ticks != 0 || last.Monotonic != 0 {
+	if last := (tsc.Moment{Ticks: f.u64(lastClockAt), Boottime: f.u64(lastNanosAt)}); last.Ticks != 0 || last.Boottime != 0 {
 		f.p.moments = append(f.p.moments, last)
 	}
 	return nil

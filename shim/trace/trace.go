@@ -49,10 +49,11 @@ type Process struct {
 	Clock     Clock
 	Functions []string  // by the index that calls carry; each is a C identifier
 	Threads   []*Thread // in the order in which their rings were opened
-	// RingsLost counts threads whose calls were not recorded because no ring could be made for them, and CallsLost
-	// those calls.
-	RingsLost uint64
-	CallsLost uint64
+	// RingsLost counts threads whose calls were not recorded because no ring could be made for them, ThreadsBeyond
+	// those that came when the file had as many rings as it may have, and CallsLost the calls of both.
+	RingsLost     uint64
+	ThreadsBeyond uint64
+	CallsLost     uint64
 	// Damage is what in the file contradicts its layout; at most maxDamage entries.
 	Damage []*Damage
 	// DamageCount counts all contradictions, also those beyond the list.

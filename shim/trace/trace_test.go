@@ -86,10 +86,11 @@ func TestHeader(t *testing.T) {
 		reason string
 		damage func(b []byte) []byte
 	}{
-		{"empty", 0, "ends after 0 of 128", func([]byte) []byte { return nil }},
-		{"short", 0, "ends after 127 of 128", func(b []byte) []byte { return b[:127] }},
+		{"empty", 0, "ends after 0 of 136", func([]byte) []byte { return nil }},
+		{"short", 0, "ends after 135 of 136", func(b []byte) []byte { return b[:135] }},
 		{"not written", 0, "not written yet", func([]byte) []byte { return make([]byte, 8192) }},
 		{"other magic", 0, "another version", func(b []byte) []byte { b[7]++; return b }},
+		{"the version before", 0, "another version", func(b []byte) []byte { copy(b, "MIOTRC01"); return b }},
 		{"header bytes", 8, "not a multiple", func(b []byte) []byte { put32(b, 8, 8191); return b }},
 		{"header bytes 0", 8, "not a multiple", func(b []byte) []byte { put32(b, 8, 0); return b }},
 		{"header bytes large", 8, "not a multiple", func(b []byte) []byte { put32(b, 8, 1<<31); return b }},
@@ -241,12 +242,14 @@ func TestKilled(t *testing.T) {
 	})
 	t.Run("lost rings", func(t *testing.T) {
 		f := sample
-		f.RingsLost, f.CallsLost = 2, 70
+		f.RingsLost, f.ThreadsBeyond, f.CallsLost = 2, 5, 70
 		b := f.Bytes()
 		put64(b, 88, 4) // counted before they could not be made
 		p := process(t, b)
 		require.Zero(t, p.DamageCount)
-		require.Equal(t, []uint64{2, 70}, []uint64{p.RingsLost, p.CallsLost})
+		require.Equal(t, []uint64{2, 5, 70}, []uint64{p.RingsLost, p.ThreadsBeyond, p.CallsLost})
+		put64(b, 88, 5) // threads without a place explain no place without a ring
+		require.Equal(t, 1, process(t, b).DamageCount)
 	})
 }
 
@@ -292,7 +295,7 @@ func TestFolder(t *testing.T) {
 	require.Equal(t, "10000 200 200 0 miopenAlpha 0 instant", all[9])
 	require.Equal(t, "20500 200 200 1 miopenAlpha 0 instant", all[12])
 
-	tracetest.Write(t, dir, "300.0.trace", []byte("MIOTRC02"))
+	tracetest.Write(t, dir, "300.0.trace", []byte("MIOTRC03"))
 	tr, err = trace.OpenAt(dir, noClock)
 	require.NoError(t, err)
 	require.Len(t, tr.Processes, 2, "what can be read is")
@@ -314,7 +317,7 @@ func TestCalibration(t *testing.T) {
 	brief := tracetest.Sample()
 	brief.LastClock, brief.LastNanos = brief.StartClock+600_000, brief.StartNanos+200_000
 	at := func(ms uint64) tsc.Moment {
-		return tsc.Moment{Ticks: killed.StartClock + ms*3_000_000, Monotonic: killed.StartNanos + ms*1_000_000, Realtime: killed.Realtime + ms*1_000_000}
+		return tsc.Moment{Ticks: killed.StartClock + ms*3_000_000, Boottime: killed.StartNanos + ms*1_000_000, Realtime: killed.Realtime + ms*1_000_000}
 	}
 	later := func(moments ...tsc.Moment) func() (tsc.Moment, bool) {
 		return func() (tsc.Moment, bool) {
@@ -345,7 +348,7 @@ func TestCalibration(t *testing.T) {
 		{"one pair, just now", []tracetest.File{killed}, later(at(1), at(11)), 3, "one taken now, 11ms apart"},
 		{"one pair, no clock", []tracetest.File{killed}, noClock, 0, "cannot be read now"},
 		{"one pair, booted since", []tracetest.File{killed}, later(otherBoot), 0, "not of this machine's current boot"},
-		{"one pair, in the past", []tracetest.File{killed}, later(tsc.Moment{Ticks: 5, Monotonic: killed.StartNanos + 20_000_000, Realtime: killed.Realtime + 20_000_000}), 0, "contradicts them"},
+		{"one pair, in the past", []tracetest.File{killed}, later(tsc.Moment{Ticks: 5, Boottime: killed.StartNanos + 20_000_000, Realtime: killed.Realtime + 20_000_000}), 0, "contradicts them"},
 		{"pairs close together, booted since", []tracetest.File{brief}, later(otherBoot), 3, "only 200µs apart"},
 		{"pairs close together", []tracetest.File{brief}, later(at(50)), 3, "one taken now"},
 		{"clock went back", []tracetest.File{backwards}, noClock, 0, "unknown"},
@@ -383,10 +386,10 @@ func first(tr *trace.Trace) trace.Event {
 // TestScales: processes whose clocks cannot be compared come one after the other, those that can are merged.
 func TestScales(t *testing.T) {
 	counter := tracetest.Sample()
-	monotonic := tracetest.Sample()
-	monotonic.PID, monotonic.TSC = 50, false
-	monotonic.StartClock, monotonic.LastClock = monotonic.StartNanos, monotonic.LastNanos
-	monotonic.Rings = []tracetest.Ring{{TID: 50, Calls: []tracetest.Call{{Clock: monotonic.StartNanos + 2500}, {Clock: monotonic.StartNanos + 90_000}}}}
+	boottime := tracetest.Sample()
+	boottime.PID, boottime.TSC = 50, false
+	boottime.StartClock, boottime.LastClock = boottime.StartNanos, boottime.LastNanos
+	boottime.Rings = []tracetest.Ring{{TID: 50, Calls: []tracetest.Call{{Clock: boottime.StartNanos + 2500}, {Clock: boottime.StartNanos + 90_000}}}}
 	earlier := counter
 	earlier.PID, earlier.Realtime = 400, counter.Realtime-3600e9
 	order := func(files ...tracetest.File) (pids []uint32) {
@@ -403,10 +406,10 @@ func TestScales(t *testing.T) {
 		}
 		return pids
 	}
-	require.Equal(t, []uint32{100, 50, 100, 50}, order(counter, monotonic))
+	require.Equal(t, []uint32{100, 50, 100, 50}, order(counter, boottime))
 	require.Equal(t, []uint32{400, 100}, order(counter, earlier))
 	counter.LastClock, counter.LastNanos = 0, 0
-	require.Equal(t, []uint32{100, 50}, order(counter, monotonic), "no rate, no common order")
+	require.Equal(t, []uint32{100, 50}, order(counter, boottime), "no rate, no common order")
 }
 
 // TestGrowing reads a file again and again while another goroutine writes calls into it as the wrapper does: each

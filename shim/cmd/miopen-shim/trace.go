@@ -31,7 +31,8 @@ func (traceCommand) Help() string {
 
 PROGRAM has to use a libMIOpen.so.1 that was split. It runs with MIOPEN_HIPDNN_TRACE=ring:DIR and this program's standard
 input, output and error; signals are passed on to it. The programs that it starts are traced too; what they do after
-PROGRAM has ended is not waited for. Each thread keeps its newest 65536 calls, in 2 MiB of DIR (TMPDIR without --keep).
+PROGRAM has ended is not waited for. Each thread keeps its newest 65536 calls, in 2 MiB of DIR (TMPDIR without --keep),
+also when it has ended. The first 1024 threads of each process do; calls of others are counted.
 
 Times are from a call's beginning to its return; functions that the wrapper knows no signature of have none (-), and
 calls that had not returned are open. Calls that MIOpen makes itself are not seen.

@@ -94,7 +94,7 @@ func TestTraceReportOfDamage(t *testing.T) {
 	tracetest.Write(t, dir, "7.0.trace", []byte("text"))
 	_, stderr = requireStatus(t, 1, "trace", "--report", dir)
 	require.Contains(t, stderr, "not read: "+filepath.Join(dir, "7.0.trace"))
-	for _, c := range [][2]string{{filepath.Join(dir, "7.0.trace"), "ends after 4 of 128 bytes"}, {filepath.Join(dir, "none"), "no such file"}, {t.TempDir(), "holds no *.trace file"}} {
+	for _, c := range [][2]string{{filepath.Join(dir, "7.0.trace"), "ends after 4 of 136 bytes"}, {filepath.Join(dir, "none"), "no such file"}, {t.TempDir(), "holds no *.trace file"}} {
 		_, stderr = requireStatus(t, 3, "trace", "--report", c[0])
 		require.Contains(t, stderr, c[1])
 		require.Equal(t, 1, strings.Count(stderr, c[0]), stderr)
@@ -201,7 +201,7 @@ func TestTraceStatus(t *testing.T) {
 	}
 	// A trace of which nothing can be read.
 	_, stderr = requireStatus(t, 3, "trace", "--", untraced(t, `echo text >"${MIOPEN_HIPDNN_TRACE#ring:}/1.0.trace"`))
-	require.Contains(t, stderr, "ends after 5 of 128 bytes")
+	require.Contains(t, stderr, "ends after 5 of 136 bytes")
 }
 
 // TestTraceSignals: a program that is traced gets its signals and its standard input as without this one in between.

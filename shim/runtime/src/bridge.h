@@ -7,8 +7,9 @@
  * miopen.h. Both sides come from one release and are installed together; the version is there to
  * refuse files of two.
  *
- * Every function may be called by any number of threads at once, never in a child of fork, and
- * never changes errno. All pointers are the caller's and are not kept, unless said otherwise. */
+ * Every function may be called by any number of threads at once, never in a child of the process
+ * that opened the library, however that was made, and never changes errno. All pointers are the
+ * caller's and are not kept, unless said otherwise. */
 #ifndef MIOPEN_SHIM_BRIDGE_H_
 #define MIOPEN_SHIM_BRIDGE_H_
 
@@ -19,7 +20,7 @@
 extern "C" {
 #endif
 
-#define MIOPEN_BRIDGE_VERSION 2
+#define MIOPEN_BRIDGE_VERSION 3
 #define MIOPEN_BRIDGE_LIBRARY "libmiopen_hipdnn.so.1"
 #define MIOPEN_BRIDGE_OPEN "miopen_bridge_open"
 #define MIOPEN_BRIDGE_FORKED "miopen_hipdnn_forked"
@@ -85,6 +86,7 @@ struct miopen_bridge_statistics {
   uint64_t failed;      /* calls that were not left to MIOpen and returned an error */
   uint64_t plan_hits;   /* executions with a plan from memory */
   uint64_t plan_builds; /* plans that were built */
+  uint64_t plan_loads;  /* plans that an earlier process had kept on disk */
 };
 
 struct miopen_bridge_table {
@@ -111,6 +113,10 @@ struct miopen_bridge_table {
                               struct miopen_bridge_answer *answer);
   /* MIOpen served a call after MIOPEN_BRIDGE_NATIVE. */
   void (*served_natively)(void *handle);
+  /* Calls of miopenConvolutionForward that ended without the library being asked, since it was
+   * being opened: those that MIOpen served, and those that failed because the policy is strict.
+   * They add to what was told before. */
+  void (*unasked)(uint64_t native, uint64_t failed);
 
   /* The text for a status: with the message of this thread's last forwarded call when that failed
    * with this status, else native. Valid until the process ends, as MIOpen's own are. */

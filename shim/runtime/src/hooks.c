@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum known {
 #define SHIM_HOOK(result, name, parameters) KNOWN_##name,
@@ -74,7 +75,80 @@ static uint32_t find_name(const char *name) {
   return 0;
 }
 
+/* Calls that are to be forwarded and cannot be, since the forwarding library is not there, fail:
+ * the policy is strict, and nothing keeps them with MIOpen. */
+static bool strict;
+
+static bool is_set(const char *value) {
+  return value && *value;
+}
+
+static bool is_on(const char *value) {
+  return shim_read_switch(value) == SHIM_SWITCH_ON;
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_not_zero(const char *value) {
+  if (!is_set(value))
+    return false;
+  while (is_blank(*value))
+    value++;
+  if (value[0] == '0' && (value[1] == 'x' || value[1] == 'X'))
+    value += 2;
+  const char *digits = value;
+  while (*value == '0')
+    value++;
+  const char *end = value;
+  while (is_blank(*end))
+    end++;
+  return value == digits || *end;
+}
+
+/* Whether a list that is separated by commas names the convolution, or everything. */
+static bool lists_convolution(const char *list) {
+  static const char name[] = "miopenConvolutionForward";
+  while (list && *list) {
+    const char *end = list;
+    while (*end && *end != ',')
+      end++;
+    const char *next = *end ? end + 1 : end;
+    while (list < end && is_blank(*list))
+      list++;
+    while (list < end && is_blank(end[-1]))
+      end--;
+    size_t length = (size_t)(end - list);
+    if ((length == 1 && *list == '*') || (length == sizeof name - 1 && !memcmp(list, name, length)))
+      return true;
+    list = next;
+  }
+  return false;
+}
+
+/* Whether the environment has convolutions stay with MIOpen, by what the forwarding library would
+ * say if it were there. */
+static bool kept_native(void) {
+  const char *convolutions = secure_getenv("MIOPEN_HIPDNN_FORWARDING_CONV");
+  if ((is_set(convolutions) && !is_on(convolutions)) ||
+      lists_convolution(secure_getenv("MIOPEN_DISABLE_HIPDNN_FOR")))
+    return true;
+#define SHIM_NATIVE(variable, applies)                                                             \
+  if (applies(secure_getenv(#variable)))                                                           \
+    return true;
+#include "native.def"
+#undef SHIM_NATIVE
+  return false;
+}
+
+static bool is_strict(void) {
+  const char *policy = secure_getenv("MIOPEN_HIPDNN_FORWARDING_POLICY");
+  return policy && shim_equal_ignoring_case(policy, "strict") && !kept_native();
+}
+
 uint32_t shim_hooks_start(void) {
+  strict = is_strict();
   uint32_t hooks = 0;
   bool complete = true;
   for (enum known k = 0; k < KNOWN; k++) {
@@ -102,10 +176,9 @@ static struct miopen_bridge_table bridge;
 #define BRIDGE_OPEN 1
 #define BRIDGE_ABSENT 2
 static uint32_t bridge_state;
-/* What becomes of convolutions while the forwarding library is absent: MIOpen serves them, unless
- * MIOPEN_HIPDNN_FORWARDING_POLICY is strict and nothing keeps them with MIOpen. */
-static bool strict;
-/* Convolutions without the forwarding library. */
+/* Convolutions that ended without the forwarding library: those that came while it was being
+ * opened, and all when it cannot be used. The library has the account once it is there, and is told
+ * of them before that is read. */
 static uint64_t served, refused;
 /* This thread's last convolution was refused. */
 static __thread bool last_refused __attribute__((tls_model("initial-exec")));
@@ -113,12 +186,19 @@ enum { hipdnn_not_initialized = 1 }; /* hipdnnStatus_t */
 /* This thread is in the forwarding library. An engine of hipDNN that is linked against this
  * libMIOpen calls it from there, and is to get MIOpen. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
-/* Set in a child of fork, where the forwarding library must not be called: the threads that it had
- * are not there. */
-static bool in_child;
+/* 0 in a child of the process that opened the forwarding library, or was about to: there it must
+ * not be called, since the threads that it had are not there. From the opening on the mark is in a
+ * page that the kernel clears in every child, made by fork or by a bare clone, so that a call pays
+ * no more for it than a read. Linux before 4.14 does not clear it. There the handler of fork does,
+ * and a child of a bare clone is not noticed. One of vfork has its parent's memory. */
+static uint8_t unforked = 1, *not_child = &unforked;
+
+__attribute__((always_inline)) static inline bool in_child(void) {
+  return !*__atomic_load_n(&not_child, __ATOMIC_ACQUIRE);
+}
 
 static void after_fork_in_child(void) {
-  in_child = true;
+  *not_child = 0;
 }
 
 /* Weak, so that a wrapper starts where the process has no libdl: before glibc 2.34 these were there
@@ -142,42 +222,42 @@ static void bridge_message(const char *text) {
   shim_write_line(&line);
 }
 
+/* In Linux since 4.14, in <sys/mman.h> later. */
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* Where there is no page to be had, the handler alone tells. */
+static void watch_forks(void) {
+  enum { page_size = 4096 };
+  __register_atfork(NULL, NULL, after_fork_in_child, NULL);
+  long page = SHIM_SYSCALL6(SYS_mmap, 0, page_size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (SHIM_FAILED(page))
+    return;
+  uint8_t *mark = (uint8_t *)page;
+  *mark = 1;
+  SHIM_SYSCALL3(SYS_madvise, page, page_size, MADV_WIPEONFORK);
+  __atomic_store_n(&not_child, mark, __ATOMIC_RELEASE);
+}
+
+/* Hands over what was counted without the library. */
+static void tell_unasked(void) {
+  bridge.unasked(__atomic_exchange_n(&served, 0, __ATOMIC_RELAXED),
+                 __atomic_exchange_n(&refused, 0, __ATOMIC_RELAXED));
+}
+
 static void bridge_finish(void *unused) {
   (void)unused;
-  if (!in_child)
-    bridge.finish();
+  if (in_child())
+    return;
+  tell_unasked();
+  bridge.finish();
 }
 
 static float native_kernel_time(void *handle) {
   float milliseconds = 0;
   return IMPL(miopenGetKernelTime)(handle, &milliseconds) == 0 ? milliseconds : 0;
-}
-
-/* Whether the environment has convolutions stay with MIOpen. The forwarding library would know more
- * reasons. */
-static bool kept_native(void) {
-  static const char *const off[] = {"disable", "disabled", "0", "no", "off", "false"};
-  const char *value = secure_getenv("MIOPEN_HIPDNN_FORWARDING_CONV");
-  for (unsigned i = 0; value && i < sizeof off / sizeof *off; i++)
-    if (shim_equal_ignoring_case(value, off[i]))
-      return true;
-  static const char name[] = "miopenConvolutionForward";
-  value = secure_getenv("MIOPEN_DISABLE_HIPDNN_FOR");
-  while (value && *value) {
-    while (*value == ' ' || *value == '\t' || *value == ',')
-      value++;
-    const char *end = value;
-    while (*end && *end != ',')
-      end++;
-    size_t length = (size_t)(end - value);
-    while (length && (value[length - 1] == ' ' || value[length - 1] == '\t'))
-      length--;
-    if ((length == 1 && *value == '*') ||
-        (length == sizeof name - 1 && !memcmp(value, name, length)))
-      return true;
-    value = end;
-  }
-  return false;
 }
 
 /* Says what stands in the way, once. */
@@ -191,8 +271,6 @@ static void bridge_absent(const char *why, const char *detail) {
     shim_append(&line, ": ");
     shim_append(&line, detail);
   }
-  const char *policy = secure_getenv("MIOPEN_HIPDNN_FORWARDING_POLICY");
-  strict = policy && shim_equal_ignoring_case(policy, "strict") && !kept_native();
   shim_append(&line,
               strict ? "; calls that are to be forwarded fail" : "; MIOpen serves every call");
   shim_write_line(&line);
@@ -216,15 +294,12 @@ static void put_sigpipe_back(const struct disposition *before) {
 }
 
 /* Finds, opens and asks. Returns the state that is reached. */
-static uint32_t bridge_load(void) {
+static uint32_t find_bridge(void) {
   if (!dlopen || !dlsym || !dlerror) {
     bridge_absent("the process has no dlopen", NULL);
     return BRIDGE_ABSENT;
   }
-  /* Before the library has threads, which a child would not have. */
-  __register_atfork(NULL, NULL, after_fork_in_child, NULL);
-  struct disposition sigpipe = {0};
-  SHIM_SYSCALL4(SYS_rt_sigaction, SIGPIPE, NULL, &sigpipe, sizeof sigpipe.mask);
+  watch_forks(); /* before the library has threads, which a child would not have */
   /* By name: beside the wrapper, which is its RUNPATH, unless LD_LIBRARY_PATH says otherwise. */
   void *library = dlopen(MIOPEN_BRIDGE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -240,7 +315,7 @@ static uint32_t bridge_load(void) {
     return BRIDGE_ABSENT;
   }
   if (forked()) { /* hipDNN's plugin loaded it, in the parent */
-    in_child = true;
+    *not_child = 0;
     return BRIDGE_ABSENT;
   }
   static struct miopen_bridge_host host = {
@@ -253,9 +328,7 @@ static uint32_t bridge_load(void) {
   host.private_library = shim_file_of(miopen_shim_slots[0]);
   bridge.version = MIOPEN_BRIDGE_VERSION;
   bridge.size = sizeof bridge;
-  int failed = open(&host, &bridge);
-  put_sigpipe_back(&sigpipe); /* after a call that Go's run time has started for */
-  if (failed) {               /* it has said why */
+  if (open(&host, &bridge)) { /* it has said why */
     bridge_absent("the forwarding library cannot serve this process", NULL);
     return BRIDGE_ABSENT;
   }
@@ -263,19 +336,28 @@ static uint32_t bridge_load(void) {
   return BRIDGE_OPEN;
 }
 
-/* Whether the forwarding library can be called. Opens it at the first call. A call that arrives
- * while this thread is at that, from a signal handler or from within the library, goes native, and
- * so does one that waits for too long: its thread may be in the loader, which the opening wants. */
+/* Go's run time takes its signals before dlopen() returns, whatever comes of the library then. */
+static uint32_t bridge_load(void) {
+  struct disposition sigpipe = {0};
+  SHIM_SYSCALL4(SYS_rt_sigaction, SIGPIPE, NULL, &sigpipe, sizeof sigpipe.mask);
+  uint32_t state = find_bridge();
+  put_sigpipe_back(&sigpipe);
+  return state;
+}
+
+/* Whether the forwarding library can be called. Opens it at the first call. Not for a call that
+ * arrives while this thread is at that, from a signal handler or from within the library, nor for
+ * one that waits for too long: its thread may be in the loader, which the opening wants. */
 static bool bridge_ready(void) {
-  if (in_child || inside)
+  if (in_child() || inside)
     return false;
   uint32_t state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
   if (!state) {
     static uint64_t claim;
     int host_errno = errno;
     /* Signals are not blocked: the threads of the library would inherit that. */
-    if (shim_claim_within(&claim, &bridge_state, 2000) == SHIM_CLAIM_OURS)
-      __atomic_store_n(&bridge_state, bridge_load(), __ATOMIC_RELEASE);
+    if (shim_claim_within(&claim, &bridge_state, 2) == SHIM_CLAIM_OURS)
+      shim_settle(&bridge_state, bridge_load());
     errno = host_errno;
     state = __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE);
   }
@@ -284,7 +366,7 @@ static bool bridge_ready(void) {
 
 /* Whether it has been opened already, for functions that need not open it. */
 static bool bridge_opened(void) {
-  return !in_child && !inside && __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE) == BRIDGE_OPEN;
+  return !in_child() && !inside && __atomic_load_n(&bridge_state, __ATOMIC_ACQUIRE) == BRIDGE_OPEN;
 }
 
 /* A call of the forwarding library. */
@@ -470,7 +552,12 @@ static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *
                                          void *convolution, int algorithm, const void *beta,
                                          void *y_desc, void *y, void *workspace,
                                          size_t workspace_bytes) {
-  bool ready = bridge_ready();
+  bool ready = bridge_ready(), unasked = !ready && !in_child() && !inside;
+  last_refused = unasked && strict;
+  if (unasked)
+    __atomic_fetch_add(strict ? &refused : &served, 1, __ATOMIC_RELAXED);
+  if (last_refused)
+    return status_internal_error;
   /* What MIOpen refuses, it refuses itself. */
   if (ready && handle && x_desc && w_desc && y_desc && convolution) {
     struct miopen_bridge_convolution problem;
@@ -496,12 +583,6 @@ static int hook_miopenConvolutionForward(void *handle, const void *alpha, void *
     if (answer.route == MIOPEN_BRIDGE_DONE)
       return answer.status;
   }
-  if (!ready && !in_child && !inside) { /* there is no forwarding library */
-    last_refused = strict;
-    __atomic_fetch_add(strict ? &refused : &served, 1, __ATOMIC_RELAXED);
-    if (strict)
-      return status_internal_error;
-  }
   int status =
       IMPL(miopenConvolutionForward)(handle, alpha, x_desc, x, w_desc, w, convolution, algorithm,
                                      beta, y_desc, y, workspace, workspace_bytes);
@@ -526,12 +607,14 @@ int miopenGetLastForwardedError(void) {
 int miopenGetForwardingStatistics(void *statistics, size_t bytes) {
   if (!statistics)
     return status_bad_parameter;
-  struct miopen_bridge_statistics now = {
-      .native = __atomic_load_n(&served, __ATOMIC_RELAXED),
-      .failed = __atomic_load_n(&refused, __ATOMIC_RELAXED),
-  };
-  if (bridge_opened())
+  struct miopen_bridge_statistics now = {0};
+  if (bridge_opened()) {
+    tell_unasked();
     bridge.statistics(&now);
+  } else if (!in_child()) { /* it has its parent's */
+    now.native = __atomic_load_n(&served, __ATOMIC_RELAXED);
+    now.failed = __atomic_load_n(&refused, __ATOMIC_RELAXED);
+  }
   memset(statistics, 0, bytes);
   memcpy(statistics, &now, bytes < sizeof now ? bytes : sizeof now);
   return status_success;

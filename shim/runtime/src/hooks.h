@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Looks the functions of hooks.def up among the entry points. Returns how many have a hook: 0 when
+/* Reads what the environment has for calls that cannot be forwarded, and looks the functions of
+ * hooks.def up among the entry points. Returns how many have a hook: 0 when
  * this MIOpen has none of them, or lacks one that the hooks call. For work under a claim, before
  * anything below is called. */
 uint32_t shim_hooks_start(void);

@@ -44,23 +44,34 @@ void shim_restore_signals(shim_signals before);
 /* This thread of this process: the process in the upper half, the thread in the lower. Never 0. */
 uint64_t shim_self(void);
 
-/* A claim on work that one thread of the process does and the others wait for. The caller blocks
- * signals first. Returns
- *   SHIM_CLAIM_OURS   the caller has to do the work, and then to set *done;
+/* A claim on work that one thread of the process does and the others wait for, asleep. The caller
+ * blocks signals first. Returns
+ *   SHIM_CLAIM_OURS   the caller has to do the work, and then to settle it;
  *   SHIM_CLAIM_DONE   somebody did;
  *   SHIM_CLAIM_WITHIN the caller is inside the work already (the work called a function that the
  *                     host replaced, and that came back here): go on without it.
  * A claim that was copied by a fork while its thread was at work has no owner and is taken over. */
 enum shim_claim { SHIM_CLAIM_OURS, SHIM_CLAIM_DONE, SHIM_CLAIM_WITHIN };
 enum shim_claim shim_claim(uint64_t *claim, const uint32_t *done);
-/* The same for work that may want a lock which the caller holds. The caller sleeps, and gives up
- * after so many milliseconds: SHIM_CLAIM_WITHIN. */
-enum shim_claim shim_claim_within(uint64_t *claim, const uint32_t *done, unsigned milliseconds);
+/* The same for work that may not come to an end as long as the caller waits, such as when it wants
+ * a lock that the caller holds. The caller gives up after so many seconds: SHIM_CLAIM_WITHIN. */
+enum shim_claim shim_claim_within(uint64_t *claim, const uint32_t *done, unsigned seconds);
+/* Sets *done to a value that is not 0, with release order, and wakes those that wait for it. */
+void shim_settle(uint32_t *done, uint32_t value);
 
 /* Whether two texts are the same but for the case of ASCII letters. The second is in lower case. */
 bool shim_equal_ignoring_case(const char *text, const char *lower);
 
-/* A line of text under construction. What does not fit is cut off. */
+/* What a switch says, in the words that all variables of this shim have for it, in any case. */
+enum shim_switch {
+  SHIM_SWITCH_UNSET, /* NULL or empty */
+  SHIM_SWITCH_ON,    /* enable, enabled, 1, yes, on, true */
+  SHIM_SWITCH_OFF,   /* disable, disabled, 0, no, off, false */
+  SHIM_SWITCH_OTHER,
+};
+enum shim_switch shim_read_switch(const char *value);
+
+/* A line of text under construction, or several. What does not fit is cut off. */
 struct shim_line {
   char *text;
   uint32_t size;   /* of text */
@@ -73,9 +84,12 @@ void shim_append(struct shim_line *line, const char *text);
 void shim_append_number(struct shim_line *line, uint64_t number);
 /* Appends a value that came from outside in quotes, control characters replaced. */
 void shim_append_quoted(struct shim_line *line, const char *value);
-/* Writes the line and a newline to standard error, in one system call if the kernel takes it. */
+/* Starts a message of the wrapper's, on a line of its own. Work under a claim leaves its messages
+ * to whoever called it, to be written when signals are no longer blocked and nobody waits: standard
+ * error may be full, and stay so. */
+void shim_message(struct shim_line *line);
+/* Writes the line and a newline to standard error, in one system call if the kernel takes it. It
+ * waits for room as any writer does; that nobody reads is no reason for SIGPIPE. */
 void shim_write_line(struct shim_line *line);
-/* Starts a line in the one large buffer, for messages. Only for work under a claim. */
-struct shim_line shim_message(void);
 
 #endif

@@ -73,7 +73,7 @@ static void append_implementation(struct shim_line *line, uint32_t index) {
 
 /* The functions have to be where they were in the library that was split, relative to each other.
  * A library that was built from other sources, or by another compiler, has another layout. */
-bool shim_pairing_holds(void) {
+bool shim_pairing_holds(struct shim_line *messages) {
   const void *first = NULL; /* what is bound, of the functions that are */
   uint32_t missing = UINT32_MAX, moved = UINT32_MAX;
   for (uint32_t i = 0; i < miopen_shim_count; i++) {
@@ -91,27 +91,26 @@ bool shim_pairing_holds(void) {
   }
   if (missing == UINT32_MAX && moved == UINT32_MAX)
     return true;
-  struct shim_line line = shim_message();
-  shim_append(&line, "error: ");
-  append_owner(&line, &miopen_shim_state);
-  shim_append(&line, " was not made for ");
+  shim_message(messages);
+  shim_append(messages, "error: ");
+  append_owner(messages, &miopen_shim_state);
+  shim_append(messages, " was not made for ");
   if (first)
-    append_owner(&line, first);
+    append_owner(messages, first);
   else
-    shim_append(&line, "the libMIOpen_private that is loaded");
-  shim_append(&line, ": ");
+    shim_append(messages, "the libMIOpen_private that is loaded");
+  shim_append(messages, ": ");
   if (missing != UINT32_MAX) {
-    append_implementation(&line, missing);
-    shim_append(&line, " is missing");
+    append_implementation(messages, missing);
+    shim_append(messages, " is missing");
   } else {
-    append_implementation(&line, moved);
-    shim_append(&line, " is not where it was when the library was split, it is in ");
-    append_owner(&line, miopen_shim_slots[moved]);
+    append_implementation(messages, moved);
+    shim_append(messages, " is not where it was when the library was split, it is in ");
+    append_owner(messages, miopen_shim_slots[moved]);
   }
-  shim_append(&line,
+  shim_append(messages,
               "; every MIOpen call is refused. Install both files of one split, or split the "
               "library again, and preload nothing that defines *_impl");
-  shim_write_line(&line);
   return false;
 }
 
@@ -146,21 +145,20 @@ static int collect_others(struct dl_phdr_info *object, size_t size, void *argume
   return 0;
 }
 
-void shim_report_second_library(void) {
+void shim_report_second_library(struct shim_line *messages) {
   static char text[2048];
   struct shim_line others = {text, sizeof text, 0};
   dl_iterate_phdr(collect_others, &others);
   if (!others.length)
     return;
   others.text[others.length] = 0;
-  struct shim_line line = shim_message();
-  shim_append(&line, "warning: more than one MIOpen in this process: ");
-  append_owner(&line, &miopen_shim_state);
-  shim_append(&line, " with ");
-  append_owner(&line, miopen_shim_slots[0]);
-  shim_append(&line, ", and ");
-  shim_append(&line, others.text);
-  shim_append(&line, "; calls that bind to the latter pass by this wrapper, and handles and "
-                     "descriptors of one are nothing to the other");
-  shim_write_line(&line);
+  shim_message(messages);
+  shim_append(messages, "warning: more than one MIOpen in this process: ");
+  append_owner(messages, &miopen_shim_state);
+  shim_append(messages, " with ");
+  append_owner(messages, miopen_shim_slots[0]);
+  shim_append(messages, ", and ");
+  shim_append(messages, others.text);
+  shim_append(messages, "; calls that bind to the latter pass by this wrapper, and handles and "
+                        "descriptors of one are nothing to the other");
 }

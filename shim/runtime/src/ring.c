@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_PATH */
 #include "os.h"
 #include "ringfile.h"
 #include "trace.h"
@@ -6,13 +7,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
-extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+/* A mapped ring, to be unmapped when its thread has ended. In memory of the process's own: what the
+ * ring itself holds is a file's, which others can write. */
+struct mapping {
+  struct mapping *next;
+  struct shim_ring *ring;
+  uint32_t thread;
+};
 
 /* What belongs to one process and not to its forked children, in memory that reads as zeros there.
  */
@@ -21,8 +29,14 @@ struct process {
   uint64_t generation; /* of this process's file, from 1; 0 until it is open */
   uint32_t settled;    /* the file is open, or cannot be opened */
   uint32_t refreshing; /* a thread is writing header->last */
+  uint32_t opening;    /* a thread has taken the numbers of the standard descriptors */
   struct shim_file_header *header;
   uint64_t device, inode; /* of the file, which is opened again for every ring */
+  /* A stack. A forked child leaves its parent's rings mapped: a signal handler may have forked in
+   * the middle of a call, which then goes on in the child. */
+  struct mapping *mappings;
+  uint64_t mapped; /* rings */
+  uint64_t many;   /* so many that it is time to look for threads that have ended */
   char path[PATH_MAX];
 };
 
@@ -47,7 +61,7 @@ static uint64_t nanoseconds(clockid_t clock) {
 }
 
 static inline uint64_t now(void) {
-  return use_tsc ? __builtin_ia32_rdtsc() : nanoseconds(CLOCK_MONOTONIC);
+  return use_tsc ? __builtin_ia32_rdtsc() : nanoseconds(CLOCK_BOOTTIME);
 }
 
 /* The counter is a clock when it runs at one speed, whatever the cores do. */
@@ -67,7 +81,7 @@ static struct shim_moment take_moment(void) {
   uint64_t shortest = UINT64_MAX;
   for (int i = 0; i < 5; i++) {
     uint64_t before = now();
-    uint64_t ns = nanoseconds(CLOCK_MONOTONIC);
+    uint64_t ns = nanoseconds(CLOCK_BOOTTIME);
     uint64_t took = now() - before;
     if (took < shortest) {
       shortest = took;
@@ -120,6 +134,28 @@ static long map_part(long file, uint64_t offset, uint64_t bytes) {
   return SHIM_SYSCALL6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset);
 }
 
+/* Opens the process's file at a number that is not a standard descriptor's: a host that has closed
+ * one may still write to it. Those that are free are taken meanwhile, by what a write fails on as
+ * it does on a closed one; to move the file afterwards would leave a moment. One thread at a time,
+ * since another's are free again in between. Signals are blocked. Returns the file or -ERROR. */
+static long open_beyond_standard(struct process *p, int flags) {
+  while (__atomic_exchange_n(&p->opening, 1, __ATOMIC_ACQUIRE))
+    SHIM_SYSCALL4(SYS_futex, &p->opening, FUTEX_WAIT_PRIVATE, 1, NULL);
+  long standard[3], file;
+  unsigned n = 0;
+  while ((file = SHIM_SYSCALL2(SYS_open, "/", O_PATH | O_CLOEXEC)) >= 0 && file <= 2 && n < 3)
+    standard[n++] = file;
+  if (file >= 0) {
+    SHIM_SYSCALL1(SYS_close, file);
+    file = SHIM_SYSCALL3(SYS_open, p->path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+  }
+  while (n)
+    SHIM_SYSCALL1(SYS_close, standard[--n]);
+  __atomic_store_n(&p->opening, 0, __ATOMIC_RELEASE);
+  SHIM_SYSCALL3(SYS_futex, &p->opening, FUTEX_WAKE_PRIVATE, 1);
+  return file;
+}
+
 /* Creates FOLDER/PID.N.trace with the smallest N that is free. Returns the file or -ERROR. */
 static long create_file(struct process *p) {
   SHIM_SYSCALL2(SYS_mkdir, folder, 0777); /* that it exists is no failure; others show below */
@@ -135,8 +171,7 @@ static long create_file(struct process *p) {
     p->path[path.length] = 0;
     if (path.length + 1 == path.size)
       return -ENAMETOOLONG;
-    long file =
-        SHIM_SYSCALL3(SYS_open, p->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    long file = open_beyond_standard(p, O_RDWR | O_CREAT | O_EXCL);
     if (file != -EEXIST)
       return file;
   }
@@ -165,7 +200,7 @@ static long open_file(struct process *p) {
   h->ring_stride = sizeof(struct shim_ring);
   h->process = (uint32_t)SHIM_SYSCALL0(SYS_getpid);
   h->parent = (uint32_t)SHIM_SYSCALL0(SYS_getppid);
-  h->clock = use_tsc ? SHIM_CLOCK_TSC : SHIM_CLOCK_MONOTONIC;
+  h->clock = use_tsc ? SHIM_CLOCK_TSC : SHIM_CLOCK_BOOTTIME;
   h->functions = miopen_shim_count;
   h->start = take_moment();
   h->start_realtime_ns = nanoseconds(CLOCK_REALTIME);
@@ -185,36 +220,46 @@ static long open_file(struct process *p) {
   return 0;
 }
 
-/* Makes the file unless this process has it, or has tried. Returns whether it has. */
-static bool open_process(struct process *p) {
+/* Makes the file unless this process has it, or has tried. Returns whether it has; the one that
+ * tries has a message when it has not. */
+static bool open_process(struct process *p, struct shim_line *messages) {
   shim_signals before = shim_block_signals();
   if (shim_claim(&p->claim, &p->settled) == SHIM_CLAIM_OURS) {
     long failed = open_file(p);
     if (failed) {
-      struct shim_line line = shim_message();
-      shim_append(&line, "warning: cannot make the trace file ");
-      shim_append_quoted(&line, p->path);
-      shim_append(&line, " (error ");
-      shim_append_number(&line, (uint64_t)-failed);
-      shim_append(&line, failed == -ENOSPC   ? ", no space left"
-                         : failed == -EACCES ? ", permission denied"
-                         : failed == -ENOENT ? ", no such folder"
-                                             : ", see errno(3)");
-      shim_append(&line, "): tracing is off; MIOPEN_HIPDNN_TRACE=ring:FOLDER needs a folder that "
-                         "can be written, or that can be made in an existing one");
-      shim_write_line(&line);
+      shim_message(messages);
+      shim_append(messages, "warning: cannot make the trace file ");
+      shim_append_quoted(messages, p->path);
+      shim_append(messages, " (error ");
+      shim_append_number(messages, (uint64_t)-failed);
+      shim_append(messages, failed == -ENOSPC   ? ", no space left"
+                            : failed == -EACCES ? ", permission denied"
+                            : failed == -ENOENT ? ", no such folder"
+                                                : ", see errno(3)");
+      shim_append(messages, "): tracing is off; MIOPEN_HIPDNN_TRACE=ring:FOLDER needs a folder "
+                            "that can be written, or that can be made in an existing one");
     }
-    __atomic_store_n(&p->settled, 1, __ATOMIC_RELEASE);
+    shim_settle(&p->settled, 1);
   }
   shim_restore_signals(before);
   return __atomic_load_n(&p->generation, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Takes a place for a ring. SHIM_RINGS when there is none left: the rings of threads that have
+ * ended stay in the file, and a host may start a thread for every request. */
+static uint64_t take_place(struct shim_file_header *h) {
+  uint64_t k = __atomic_load_n(&h->rings_opened, __ATOMIC_RELAXED);
+  while (k < SHIM_RINGS && !__atomic_compare_exchange_n(&h->rings_opened, &k, k + 1, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    ;
+  return k;
+}
+
 /* Maps place k of the file for a ring. Returns its address or -ERROR. */
-static long map_ring(const struct process *p, uint64_t k) {
+static long map_ring(struct process *p, uint64_t k) {
   /* By its name, and not through a descriptor that is kept: a host may close descriptors that it
    * does not know, and their numbers then belong to its own files. */
-  long file = SHIM_SYSCALL2(SYS_open, p->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  long file = open_beyond_standard(p, O_RDWR);
   if (file < 0)
     return file;
   struct stat identity;
@@ -228,29 +273,78 @@ static long map_ring(const struct process *p, uint64_t k) {
   return result;
 }
 
+static void push_mapping(struct process *p, struct mapping *m) {
+  m->next = __atomic_load_n(&p->mappings, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&p->mappings, &m->next, m, false, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED))
+    ;
+}
+
+/* Unmaps the rings of threads that have ended. A thread exists for the kernel until its last
+ * instruction, those of signal handlers and destructors included; when its identifier was given to
+ * another one, the ring stays until that has ended too. The stack is taken as a whole: nobody else
+ * reads what is freed here. */
+static void unmap_ended(struct process *p, uint64_t pid) {
+  struct mapping *next, *m = __atomic_exchange_n(&p->mappings, NULL, __ATOMIC_ACQUIRE);
+  for (; m; m = next) {
+    next = m->next;
+    if (SHIM_SYSCALL3(SYS_tgkill, pid, m->thread, 0) != -ESRCH) {
+      push_mapping(p, m);
+      continue;
+    }
+    SHIM_SYSCALL2(SYS_munmap, m->ring, sizeof *m->ring);
+    SHIM_SYSCALL2(SYS_munmap, m, sizeof *m);
+    __atomic_fetch_sub(&p->mapped, 1, __ATOMIC_RELAXED);
+  }
+}
+
+/* Notes the thread's ring, so that it is unmapped some time after the thread has ended: a host may
+ * start one for every request. The rings are looked through when there are twice as many as after
+ * the last time: for each new one it would take time with the square of their number. Not inlined,
+ * which would cost every call larger offsets of its variables. */
+static __attribute__((noinline)) void note_ring(struct process *p, struct shim_ring *ring) {
+  uint64_t pid = (uint64_t)SHIM_SYSCALL0(SYS_getpid);
+  /* A child of vfork runs on its parent's memory, the thread's variables among it, and has an
+   * identifier that says nothing about that thread. */
+  if (pid != p->header->process)
+    return;
+  if (__atomic_add_fetch(&p->mapped, 1, __ATOMIC_RELAXED) >=
+      __atomic_load_n(&p->many, __ATOMIC_RELAXED)) {
+    unmap_ended(p, pid);
+    __atomic_store_n(&p->many, 2 * __atomic_load_n(&p->mapped, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  }
+  struct mapping *m = shim_own_memory(sizeof *m);
+  if (!m)
+    return; /* the ring stays mapped */
+  m->ring = ring;
+  m->thread = (uint32_t)SHIM_SYSCALL0(SYS_gettid);
+  push_mapping(p, m);
+}
+
 /* Gives the thread its ring in the process's file. */
 static void open_thread(struct process *p) {
   shim_signals before = shim_block_signals();
   /* The signals were not blocked before: a handler may have come first. */
   if (own.generation != p->generation) {
     struct shim_file_header *h = p->header;
-    uint64_t k = __atomic_fetch_add(&h->rings_opened, 1, __ATOMIC_RELAXED);
-    long ring = map_ring(p, k);
+    uint64_t k = take_place(h);
+    long ring = k < SHIM_RINGS ? map_ring(p, k) : -ENOSPC;
     own.ring = NULL;
     if (SHIM_FAILED(ring)) {
-      __atomic_fetch_add(&h->rings_lost, 1, __ATOMIC_RELAXED);
+      uint64_t *threads = k < SHIM_RINGS ? &h->rings_lost : &h->threads_beyond;
+      __atomic_fetch_add(threads, 1, __ATOMIC_RELAXED);
     } else {
       own.ring = (struct shim_ring *)ring;
       own.ring->thread = (uint32_t)SHIM_SYSCALL0(SYS_gettid);
       refresh_moment(p);
+      note_ring(p, own.ring);
     }
     own.generation = p->generation;
   }
   shim_restore_signals(before);
 }
 
-static void at_exit(void *unused) {
-  (void)unused;
+void shim_ring_finish(void) {
   if (process->generation)
     refresh_moment(process);
 }
@@ -271,32 +365,39 @@ static bool set_folder(const char *name) {
   return path.length + 1 < path.size;
 }
 
-bool shim_ring_start(const char *name) {
+bool shim_ring_start(const char *name, struct shim_line *messages) {
   use_tsc = tsc_is_a_clock();
   const char *obstacle = NULL;
   if (!set_folder(name))
     obstacle = "the name of the folder is too long, or the working directory has none";
   else if (!(process = shim_own_memory(sizeof *process)))
     obstacle = "no memory that fork does not copy, which Linux has since 4.14";
-  else if (__cxa_atexit(at_exit, NULL, NULL) != 0)
-    obstacle = "no memory";
   if (!obstacle)
-    return open_process(process);
-  struct shim_line line = shim_message();
-  shim_append(&line, "warning: MIOPEN_HIPDNN_TRACE=ring: for folder ");
-  shim_append_quoted(&line, name);
-  shim_append(&line, ": ");
-  shim_append(&line, obstacle);
-  shim_append(&line, ": tracing is off");
-  shim_write_line(&line);
+    return open_process(process, messages);
+  shim_message(messages);
+  shim_append(messages, "warning: MIOPEN_HIPDNN_TRACE=ring: for folder ");
+  shim_append_quoted(messages, name);
+  shim_append(messages, ": ");
+  shim_append(messages, obstacle);
+  shim_append(messages, ": tracing is off");
   return false;
+}
+
+/* Opens a forked child's file. Not inlined, for the sake of the calls that follow. */
+static __attribute__((noinline)) bool open_child(struct process *p) {
+  char text[1024];
+  struct shim_line messages = {text, sizeof text, 0};
+  bool open = open_process(p, &messages);
+  if (messages.length)
+    shim_write_line(&messages);
+  return open;
 }
 
 bool shim_ring_call(uint32_t index, struct shim_call *call) {
   struct process *p = process;
   uint64_t generation = __atomic_load_n(&p->generation, __ATOMIC_ACQUIRE);
   if (!generation) { /* a forked child's first call */
-    if (!open_process(p))
+    if (!open_child(p))
       return false;
     generation = p->generation;
   }
@@ -308,7 +409,8 @@ bool shim_ring_call(uint32_t index, struct shim_call *call) {
     return true;
   }
   /* One instruction, so that a handler on this thread takes either the place before or after. No
-   * other thread writes here. */
+   * other thread writes here; only a child that a handler forked since the generation was read, and
+   * that returned from the handler, writes this one call into its parent's ring too. */
   uint64_t sequence = 1;
   __asm__ volatile("xaddq %0, %1" : "+r"(sequence), "+m"(ring->calls) : : "cc");
   struct shim_record *r = &ring->records[sequence % SHIM_RING_CAPACITY];
@@ -323,16 +425,17 @@ bool shim_ring_call(uint32_t index, struct shim_call *call) {
   r->duration = 0;
   __atomic_store_n(&r->sequence, sequence + 1, __ATOMIC_RELEASE);
   if (timed)
-    *call = (struct shim_call){1, words, sequence, generation, clock};
+    *call = (struct shim_call){1, words, sequence, ring, clock};
   return true;
 }
 
 void miopen_shim_leave(const struct shim_call *call) {
   uint64_t end = now();
-  /* A child that was forked during the call returns from it too, but the record is its parent's. */
-  if (process->generation != call->generation || own.generation != call->generation)
+  /* Also returned from in a child that was forked during the call, whose record is its parent's,
+   * and on another thread, by a stack that was left and resumed there. */
+  if (own.ring != call->ring || own.generation != process->generation)
     return;
-  struct shim_record *r = &own.ring->records[call->sequence % SHIM_RING_CAPACITY];
+  struct shim_record *r = &call->ring->records[call->sequence % SHIM_RING_CAPACITY];
   if (r->sequence != call->sequence + 1)
     return; /* overwritten by the calls that were made during this one */
   r->duration = end - call->clock;

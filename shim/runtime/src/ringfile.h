@@ -5,26 +5,29 @@
  * was started with exec too. The header page is followed by the names and, at a multiple of the
  * page size, the rings. Each thread has a ring of its own, from its first call on. Ring K is at
  * header_bytes + K * ring_stride; a ring that could not be opened is a gap, possibly behind the end
- * of the file. When a ring is full, the oldest records are overwritten. */
+ * of the file. When a ring is full, the oldest records are overwritten; it stays when its thread
+ * ends, and when there are SHIM_RINGS, the calls of further threads are only counted. */
 #ifndef MIOPEN_SHIM_RINGFILE_H_
 #define MIOPEN_SHIM_RINGFILE_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHIM_FILE_MAGIC "MIOTRC01"
+#define SHIM_FILE_MAGIC "MIOTRC02"
 #define SHIM_PAGE 4096
 #define SHIM_RING_CAPACITY 65536 /* records; a power of two */
+#define SHIM_RINGS 1024          /* at most, in a file; together 2 GiB */
 
 enum {
-  SHIM_CLOCK_MONOTONIC = 0, /* ticks are nanoseconds of CLOCK_MONOTONIC */
-  SHIM_CLOCK_TSC = 1,       /* ticks of the time stamp counter, to be calibrated by the pairs */
+  SHIM_CLOCK_BOOTTIME = 0, /* ticks are nanoseconds of CLOCK_BOOTTIME */
+  SHIM_CLOCK_TSC = 1,      /* ticks of the time stamp counter, to be calibrated by the pairs */
 };
 
-/* One moment on two clocks. Both 0: never taken. */
+/* One moment on two clocks. Both 0: never taken. The second one counts the time that the machine
+ * sleeps, as the time stamp counter does when only the cores are stopped. */
 struct shim_moment {
-  uint64_t clock;        /* the file's clock */
-  uint64_t monotonic_ns; /* CLOCK_MONOTONIC */
+  uint64_t clock;       /* the file's clock */
+  uint64_t boottime_ns; /* CLOCK_BOOTTIME */
 };
 
 struct shim_file_header {
@@ -42,10 +45,11 @@ struct shim_file_header {
   uint64_t start_realtime_ns;
   uint32_t names; /* offset: NUL-terminated, in the order of the indices */
   uint32_t names_bytes;
-  uint64_t rings_opened; /* places given to rings, those that could not be opened among them */
-  char command[16];      /* the kernel's name of the process, NUL-terminated */
-  uint64_t rings_lost;   /* of rings_opened, those that could not be opened */
-  uint64_t calls_lost;   /* calls of the threads without a ring */
+  uint64_t rings_opened;   /* places given to rings, those that could not be opened among them */
+  char command[16];        /* the kernel's name of the process, NUL-terminated */
+  uint64_t rings_lost;     /* of rings_opened, those that could not be opened */
+  uint64_t calls_lost;     /* calls of the threads without a ring */
+  uint64_t threads_beyond; /* threads without a ring because there were SHIM_RINGS already */
 };
 
 enum {
@@ -75,5 +79,6 @@ _Static_assert(offsetof(struct shim_file_header, start) == 40, "layout");
 _Static_assert(offsetof(struct shim_file_header, start_realtime_ns) == 72, "layout");
 _Static_assert(offsetof(struct shim_file_header, rings_opened) == 88, "layout");
 _Static_assert(offsetof(struct shim_file_header, calls_lost) == 120, "layout");
+_Static_assert(sizeof(struct shim_file_header) == 136, "layout");
 
 #endif

@@ -77,12 +77,14 @@ struct shim_signature {
 };
 extern SHIM_HIDDEN const struct shim_signature miopen_shim_signatures[];
 
+struct shim_ring;
+
 /* A call that stays in the slow path's frame until it returns, so that its duration is known. */
 struct shim_call {
   uint32_t timed; /* 0: the call leaves the frame at once, and nothing below has a meaning */
   uint32_t words; /* of arguments on the stack */
   uint64_t sequence;
-  uint64_t generation;
+  struct shim_ring *ring; /* of the thread that made it */
   uint64_t clock;
 };
 

@@ -4,10 +4,6 @@
 
 #include <sys/mman.h>
 
-/* glibc's, which runs the function when the process exits. <stdlib.h> offers only atexit, whose
- * code is not in the shared library. */
-extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
-
 void *shim_own_memory(size_t bytes) {
   long at =
       SHIM_SYSCALL6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,8 +28,7 @@ void shim_stderr_call(uint32_t index) {
 /* One counter for each function, in the process's own memory. */
 static uint64_t *counts;
 
-static void print_summary(void *unused) {
-  (void)unused;
+static void print_summary(void) {
   uint64_t calls = 0, functions = 0;
   for (uint32_t i = 0; i < miopen_shim_count; i++) {
     uint64_t n = __atomic_load_n(&counts[i], __ATOMIC_RELAXED);
@@ -43,7 +38,9 @@ static void print_summary(void *unused) {
   if (!calls)
     return; /* a child that called nothing has nothing to say */
   uint64_t pid = (uint64_t)SHIM_SYSCALL0(SYS_getpid);
-  struct shim_line line = shim_message();
+  char text[256];
+  struct shim_line line = {text, sizeof text, 0};
+  shim_message(&line);
   shim_append(&line, "process ");
   shim_append_number(&line, pid);
   shim_append(&line, ": ");
@@ -56,7 +53,8 @@ static void print_summary(void *unused) {
     uint64_t n = __atomic_load_n(&counts[i], __ATOMIC_RELAXED);
     if (!n)
       continue;
-    line = shim_message();
+    line.length = 0;
+    shim_message(&line);
     shim_append(&line, "process ");
     shim_append_number(&line, pid);
     shim_append(&line, ": ");
@@ -67,17 +65,28 @@ static void print_summary(void *unused) {
   }
 }
 
-bool shim_summary_start(void) {
+bool shim_summary_start(struct shim_line *messages) {
   counts = shim_own_memory(sizeof *counts * miopen_shim_count);
-  if (counts && __cxa_atexit(print_summary, NULL, NULL) == 0)
+  if (counts)
     return true;
-  struct shim_line line = shim_message();
-  shim_append(&line, "warning: no memory for the counters of MIOPEN_HIPDNN_TRACE=summary (it needs "
-                     "Linux 4.14 or newer): tracing is off");
-  shim_write_line(&line);
+  shim_message(messages);
+  shim_append(messages, "warning: no memory for the counters of MIOPEN_HIPDNN_TRACE=summary (it "
+                        "needs Linux 4.14 or newer): tracing is off");
   return false;
 }
 
 void shim_summary_call(uint32_t index) {
   __atomic_fetch_add(&counts[index], 1, __ATOMIC_RELAXED);
+}
+
+/* The one function of the wrapper that the loader runs, when the process exits: after the host's
+ * exit functions and after the destructors of what depends on this library, whose calls are counted
+ * thus. An exit function of the first call would run before those that were registered earlier, and
+ * to register one takes a lock and may allocate, which a signal handler must not. */
+__attribute__((destructor)) static void finish(void) {
+  uint32_t word = __atomic_load_n(&miopen_shim_state, __ATOMIC_ACQUIRE);
+  if (word & SHIM_TRACE_SUMMARY)
+    print_summary();
+  if (word & SHIM_TRACE_RING)
+    shim_ring_finish();
 }

@@ -1,15 +1,19 @@
-/* An application of hooked.h. Scenarios: session, error, fork, threads, limits, attributes, pipe,
- * loader. */
+/* An application of hooked.h. Scenarios: session, error, fork, clone, threads, limits, attributes,
+ * pipe, loader. With HOST_KEEPS_PAGES it has a kernel that wipes no page in a child. */
 #include "hooked.h"
 #include "miopen_hipdnn_shim.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +35,12 @@ static int ordinary(void) {
   return convolve(&x, &w, &y, &c, &one, &two);
 }
 
+static void statistics(void) {
+  struct miopenForwardingStatistics s;
+  printf("statistics %d", miopenGetForwardingStatistics(&s, sizeof s));
+  printf(": %lu %lu %lu %lu %lu\n", s.forwarded, s.native, s.failed, s.plan_hits, s.plan_builds);
+}
+
 static void session(void) {
   errno = 77;
   printf("status %d errno %d\n", miopenCreate(&handle), errno);
@@ -41,9 +51,8 @@ static void session(void) {
   miopenGetKernelTime(handle, &time);
   printf("time %g text %s error %d\n", time, miopenGetErrorString(unknown),
          miopenGetLastForwardedError());
+  statistics();
   struct miopenForwardingStatistics s;
-  printf("statistics %d", miopenGetForwardingStatistics(&s, sizeof s));
-  printf(": %lu %lu %lu %lu %lu\n", s.forwarded, s.native, s.failed, s.plan_hits, s.plan_builds);
   s.native = 99;
   miopenGetForwardingStatistics(&s, sizeof s.forwarded);
   printf("short %lu %lu null %d\n", s.forwarded, s.native, miopenGetForwardingStatistics(NULL, 0));
@@ -111,6 +120,9 @@ static void *load(void *unused) {
   (void)unused;
   if (!dlopen(getenv("CONSTRUCTOR"), RTLD_NOW))
     printf("%s\n", dlerror());
+  printf("refused before %d\n", miopenGetLastForwardedError() == 1);
+  printf("status %d\n", ordinary());
+  printf("refused now %d\n", miopenGetLastForwardedError() == 1);
   return NULL;
 }
 
@@ -122,7 +134,8 @@ static void loader(void) {
     usleep(1000);
   miopenCreate(&handle);
   pthread_join(thread, NULL);
-  printf("both are done\n");
+  if (!getenv("HOST_ASKS_NOTHING"))
+    statistics();
 }
 
 static void *in_thread(void *unused) {
@@ -131,8 +144,39 @@ static void *in_thread(void *unused) {
   return NULL;
 }
 
+/* Has madvise fail as before Linux 4.14. */
+static void keep_pages(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    perror("the kernel refuses a seccomp filter");
+}
+
+/* A child that is made by fork, or by a bare clone without its handlers. */
+static void forked(bool bare) {
+  miopenCreate(&handle);
+  printf("status %d\n", ordinary());
+  if ((bare ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork()) == 0) {
+    printf("child\n");
+    printf("status %d\n", ordinary());
+    statistics();
+    exit(0);
+  }
+  wait(NULL);
+  printf("parent\n");
+  printf("status %d\n", ordinary());
+}
+
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  if (getenv("HOST_KEEPS_PAGES"))
+    keep_pages();
   if (argc != 2)
     return 2;
   if (strcmp(argv[1], "session") == 0) {
@@ -151,15 +195,9 @@ int main(int argc, char **argv) {
   } else if (strcmp(argv[1], "loader") == 0) {
     loader();
   } else if (strcmp(argv[1], "fork") == 0) {
-    miopenCreate(&handle);
-    if (fork() == 0) {
-      printf("child\n");
-      printf("status %d\n", ordinary());
-      exit(0);
-    }
-    wait(NULL);
-    printf("parent\n");
-    printf("status %d\n", ordinary());
+    forked(false);
+  } else if (strcmp(argv[1], "clone") == 0) {
+    forked(true);
   } else if (strcmp(argv[1], "threads") == 0) {
     pthread_t threads[16];
     handle = (handle_t)&x; /* one that was made elsewhere: miopenCreate would be the first call */

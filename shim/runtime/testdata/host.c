@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/capability.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +19,8 @@
 #include <sys/auxv.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static void require(int ok, const char *what) {
@@ -34,6 +39,62 @@ static pthread_barrier_t barrier;
 static void *one_thread(void *argument) {
   pthread_barrier_wait(&barrier);
   calls((int)(long)argument);
+  return NULL;
+}
+
+/* The bytes that are mapped of files whose name ends so. */
+static long mapped_bytes(const char *end) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  require(maps != NULL, "/proc/self/maps");
+  long bytes = 0;
+  unsigned long from, to;
+  for (char line[4096]; fgets(line, sizeof line, maps);) {
+    size_t length = strcspn(line, "\n");
+    if (length >= strlen(end) && !strncmp(line + length - strlen(end), end, strlen(end)) &&
+        sscanf(line, "%lx-%lx", &from, &to) == 2)
+      bytes += (long)(to - from);
+  }
+  fclose(maps);
+  return bytes;
+}
+
+struct visit {
+  int calls;
+  pid_t thread;
+  long bytes; /* mapped of trace files after the calls */
+};
+
+static void *one_visit(void *argument) {
+  struct visit *v = argument;
+  calls(v->calls);
+  v->thread = gettid();
+  v->bytes = mapped_bytes(".trace");
+  return NULL;
+}
+
+/* N threads one after the other, each with K calls and gone when the next one starts. Returns the
+ * most that was mapped of trace files. */
+static long one_after_another(int n, int k) {
+  long most = 0;
+  for (int i = 0; i < n; i++) {
+    pthread_t thread;
+    struct visit v = {.calls = k};
+    require(!pthread_create(&thread, NULL, one_visit, &v), "pthread_create");
+    pthread_join(thread, NULL);
+    char task[64]; /* pthread_join returns a moment before the kernel forgets the thread */
+    snprintf(task, sizeof task, "/proc/self/task/%d", v.thread);
+    while (!access(task, F_OK))
+      usleep(100);
+    if (v.bytes > most)
+      most = v.bytes;
+  }
+  return most;
+}
+
+static void *come_and_go(void *argument) {
+  calls(1);
+  one_after_another((int)(long)argument, 3);
+  calls(1);
   return NULL;
 }
 
@@ -63,6 +124,48 @@ static void on_alternate_stack(int signal) {
   require(!sigaltstack(&alternate, NULL), "sigaltstack");
   struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_RESTART};
   require(!sigaction(signal, &action, NULL), "sigaction");
+}
+
+static int done;
+
+/* Writes to closed descriptors, one digit each, until it is done. */
+static void *write_to_closed(void *digits) {
+  for (const char *d = digits; !__atomic_load_n(&done, __ATOMIC_ACQUIRE); d = d[1] ? d + 1 : digits)
+    if (write(*d - '0', "lost\n", 5) >= 0 || errno != EBADF)
+      _exit(4); /* there may be no standard error to say it on */
+  return NULL;
+}
+
+/* A thread whose first call is interrupted so many microseconds after its beginning, or before. */
+static void *interrupted_call(void *microseconds) {
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+  struct itimerval once = {{0, 0}, {0, (long)microseconds}};
+  int before = handled;
+  require(!setitimer(ITIMER_REAL, &once, NULL), "setitimer");
+  calls(1);
+  while (handled == before)
+    usleep(10);
+  return NULL;
+}
+
+/* A stack of its own, which is left in the middle of a call. */
+static ucontext_t fiber, left;
+static int leave_fiber(void) {
+  return swapcontext(&fiber, &left);
+}
+
+static void run_fiber(void) {
+  require(miopenCallsBack(leave_fiber) == 0, "miopenCallsBack");
+}
+
+static void *resume_fiber(void *unused) {
+  (void)unused;
+  calls(1);
+  require(!swapcontext(&left, &fiber), "swapcontext");
+  return NULL;
 }
 
 static void child(int n) {
@@ -98,6 +201,33 @@ static int hash_code(struct dl_phdr_info *object, size_t size, void *result) {
     return 1;
   }
   return 0;
+}
+
+static void write_file(const char *path, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  int file = open(path, O_WRONLY);
+  require(file >= 0 && vdprintf(file, format, values) > 0, path);
+  close(file);
+  va_end(values);
+}
+
+/* Runs a program of this user's with a capability that its file grants. A namespace's root may
+ * grant it, and it holds in the namespaces below; there, the user is not root, who would have it
+ * without the file. */
+static void run_capable(char **command) {
+  unsigned user = getuid(), group = getgid();
+  require(!unshare(CLONE_NEWUSER), "unshare");
+  write_file("/proc/self/uid_map", "0 %u 1", user);
+  write_file("/proc/self/setgroups", "deny");
+  write_file("/proc/self/gid_map", "0 %u 1", group);
+  struct vfs_cap_data grant = {.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                               .data[0].permitted = 1u << CAP_NET_BIND_SERVICE};
+  require(!setxattr(command[0], "security.capability", &grant, sizeof grant, 0), "setxattr");
+  require(!unshare(CLONE_NEWUSER), "unshare");
+  write_file("/proc/self/uid_map", "1 0 1");
+  execv(command[0], command);
+  require(0, "execv");
 }
 
 int main(int argc, char **argv) {
@@ -139,6 +269,8 @@ int main(int argc, char **argv) {
   } else if (!strcmp(scenario, "secure")) {
     printf("%lu\n", getauxval(AT_SECURE));
     calls(1);
+  } else if (!strcmp(scenario, "capable")) {
+    run_capable(argv + 2);
   } else if (!strcmp(scenario, "fork")) {
     calls(3);
     child(2);
@@ -155,6 +287,39 @@ int main(int argc, char **argv) {
       child(7);
     for (int i = 0; i < 4; i++)
       pthread_join(thread[i], NULL);
+  } else if (!strcmp(scenario, "one after another")) {
+    calls(1);
+    printf("%ld\n", one_after_another(n, 3));
+    calls(1);
+  } else if (!strcmp(scenario, "come and go")) {
+    /* Threads that start others, and children that do the same. */
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+      require(!pthread_create(&thread[i], NULL, come_and_go, (void *)(long)n), "pthread_create");
+    for (int i = 0; i < 3; i++) {
+      pid_t pid = fork();
+      require(pid >= 0, "fork");
+      if (!pid) {
+        come_and_go((void *)(long)n);
+        exit(0);
+      }
+      int status;
+      require(waitpid(pid, &status, 0) == pid && status == 0, "the child");
+    }
+    for (int i = 0; i < 4; i++)
+      pthread_join(thread[i], NULL);
+  } else if (!strcmp(scenario, "vfork")) {
+    /* The main thread's first call is one of its child, which shares its memory; with N, threads
+     * have called before. */
+    one_after_another(n, 3);
+    pid_t pid = vfork();
+    if (!pid) {
+      miopenAlpha(1);
+      _exit(0);
+    }
+    require(pid > 0 && waitpid(pid, NULL, 0) == pid, "vfork");
+    one_after_another(5, 3);
+    calls(1);
   } else if (!strcmp(scenario, "fork while reading")) {
     /* The process is copied while another thread reads the environment, which takes a while. */
     pthread_t thread;
@@ -196,6 +361,57 @@ int main(int argc, char **argv) {
     threads(2, 3);
     child(1);
     require(lseek(mine, 0, SEEK_END) == 4, "the file is the host's");
+  } else if (!strcmp(scenario, "without")) {
+    /* A program that was started without the descriptors argv[2], and writes to them. */
+    for (const char *d = argv[2]; *d; d++)
+      close(*d - '0');
+    pthread_t thread;
+    require(!pthread_create(&thread, NULL, write_to_closed, argv[2]), "pthread_create");
+    threads(80, 2);
+    for (int i = 0; i < 10; i++)
+      threads(2, 2);
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+  } else if (!strcmp(scenario, "interrupt first calls")) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    require(!sigaction(SIGALRM, &action, NULL), "sigaction");
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    for (int i = 0; i < n; i++) {
+      pthread_t thread;
+      require(!pthread_create(&thread, NULL, interrupted_call, (void *)(long)(1 + i % 100)),
+              "pthread_create");
+      pthread_join(thread, NULL);
+    }
+    printf("%d\n", (int)handled);
+  } else if (!strcmp(scenario, "fiber")) {
+    /* A call begins on one thread and returns on another. */
+    static char stack[256 << 10];
+    require(!getcontext(&fiber), "getcontext");
+    fiber.uc_stack = (stack_t){.ss_sp = stack, .ss_size = sizeof stack};
+    fiber.uc_link = &left;
+    makecontext(&fiber, run_fiber, 0);
+    require(!swapcontext(&left, &fiber), "swapcontext");
+    usleep(200000);
+    pthread_t thread;
+    require(!pthread_create(&thread, NULL, resume_fiber, NULL), "pthread_create");
+    pthread_join(thread, NULL);
+  } else if (!strcmp(scenario, "pause")) {
+    calls(1);
+    usleep(200000);
+    calls(1);
+  } else if (!strcmp(scenario, "replaced")) {
+    /* Another file takes the place of the one in the trace's folder, argv[2]. */
+    calls(1);
+    char file[4096], moved[4096 + 8];
+    snprintf(file, sizeof file, "%s/%d.0.trace", argv[2], getpid());
+    snprintf(moved, sizeof moved, "%s.moved", file);
+    require(!rename(file, moved), "rename");
+    require(close(open(file, O_CREAT | O_EXCL | O_WRONLY, 0600)) == 0, "open");
+    threads(1, 3);
+    calls(1);
   } else if (!strcmp(scenario, "folder gone")) {
     /* The folder of the trace, argv[2], turns into a file. */
     calls(1);

@@ -2,9 +2,9 @@
  * each one that is in the wrapper: whether the stack can be unwound to main, and whether it is the
  * stub's.
  *
- * Prints "STEPS in the stub, STEPS elsewhere in the wrapper, FAILURES to unwind", for miopenBeta,
- * which has an argument on the stack. The first calls, which read the environment and open the
- * ring, are not looked at: they block signals. */
+ * Prints "STEPS in the stub, STEPS elsewhere in the wrapper, CALLS of them system calls, FAILURES
+ * to unwind", for miopenBeta, which has an argument on the stack. The first calls, which read the
+ * environment and open the ring, are not looked at: they block signals. */
 #define _GNU_SOURCE
 #include "library.h"
 
@@ -20,7 +20,7 @@
 int main(void);
 
 static uintptr_t text_start, text_end, stub_start;
-static volatile int in_stub, elsewhere, failures;
+static volatile int in_stub, elsewhere, system_calls, failures;
 static uintptr_t last_failure;
 enum { stub_size = 30 };
 
@@ -39,6 +39,8 @@ static void trap(int signal, siginfo_t *info, void *context) {
     in_stub++;
   else
     elsewhere++;
+  static const unsigned char system_call[] = {0x0f, 0x05};
+  system_calls += !memcmp((const void *)at, system_call, sizeof system_call);
   int found = 0;
   _Unwind_Backtrace(visit, &found);
   if (!found) {
@@ -77,8 +79,9 @@ int main(void) {
       "subq $128, %%rsp\n\tpushfq\n\tandq %0, (%%rsp)\n\tpopfq\n\taddq $128, %%rsp" ::"r"(
           ~trap_flag)
       : "memory", "cc");
-  printf("%d in the stub, %d elsewhere in the wrapper, %d failures to unwind\n", in_stub, elsewhere,
-         failures);
+  printf("%d in the stub, %d elsewhere in the wrapper, %d of them system calls, %d failures to "
+         "unwind\n",
+         in_stub, elsewhere, system_calls, failures);
   if (failures)
     printf("the last one at offset %#lx\n", (unsigned long)(last_failure - text_start));
   return sum != 3 * 43.75;

@@ -39,7 +39,7 @@ const (
 	WrapperPairing     = "wrapper: pairing"  // the layout that it expects is that of the private library
 	WrapperIdentity    = "wrapper: identity" // SONAME, NEEDED, RUNPATH
 	WrapperHardening   = "wrapper: hardening"
-	WrapperStartUp     = "wrapper: start-up" // no code runs when it is loaded
+	WrapperStartUp     = "wrapper: start-up" // no code runs when it is loaded, and one function when the process exits
 	WrapperSize        = "wrapper: size"
 	WrapperGlibc       = "wrapper: glibc"
 )
@@ -342,8 +342,10 @@ func identity(names layout.Layout, lib *exports.Library) Result {
 	return r.finish()
 }
 
-// pageSize is the unit in which the loader protects memory on x86-64.
-const pageSize = 4096
+const (
+	addressSize = 8    // bytes of an address in a table
+	pageSize    = 4096 // the unit in which the loader protects memory on x86-64
+)
 
 func hardening(w *dynobj.Object, relocs []dynobj.Reloc) Result {
 	r := Result{Name: WrapperHardening}
@@ -371,6 +373,9 @@ func hardening(w *dynobj.Object, relocs []dynobj.Reloc) Result {
 	}
 	expect(stack, "asks for an executable stack, or does not say that it needs none")
 	expect(relroEnd > relroStart, "PT_GNU_RELRO is missing or empty")
+	if at, ok := w.Tag(elf.DT_FINI_ARRAY); ok {
+		expect(at >= relroStart && at+addressSize <= relroEnd, "DT_FINI_ARRAY at %#x stays writable: it is outside PT_GNU_RELRO", at)
+	}
 	for _, rel := range relocs {
 		expect(rel.Offset >= relroStart && rel.Offset+8 <= relroEnd,
 			"the slot at %#x, for %s, stays writable: it is outside PT_GNU_RELRO", rel.Offset, w.Symbols[rel.Symbol].Name)
@@ -380,13 +385,16 @@ func hardening(w *dynobj.Object, relocs []dynobj.Reloc) Result {
 
 func startUp(w *dynobj.Object) Result {
 	r := Result{Name: WrapperStartUp}
-	for _, tag := range []elf.DynTag{
-		elf.DT_INIT, elf.DT_INIT_ARRAY, elf.DT_PREINIT_ARRAY, elf.DT_FINI, elf.DT_FINI_ARRAY,
-	} {
+	for _, tag := range []elf.DynTag{elf.DT_INIT, elf.DT_INIT_ARRAY, elf.DT_PREINIT_ARRAY, elf.DT_FINI} {
 		r.Compared++
 		if _, ok := w.Tag(tag); ok {
 			r.finding("has %v", tag)
 		}
+	}
+	// The run time's finaliser, which ends the traces.
+	r.Compared++
+	if bytes, _ := w.Tag(elf.DT_FINI_ARRAYSZ); bytes != addressSize {
+		r.finding("DT_FINI_ARRAY has %d functions, not the one that ends the traces", bytes/addressSize)
 	}
 	return r.finish()
 }

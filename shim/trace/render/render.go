@@ -65,8 +65,15 @@ func Notes(t *trace.Trace) []string {
 	var notes []string
 	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
 	for _, p := range t.Processes {
-		if p.CallsLost > 0 || p.RingsLost > 0 {
-			note("process %d: no ring could be made for %d threads, %d calls are not in the trace", p.PID, p.RingsLost, p.CallsLost)
+		var without []string
+		if p.RingsLost > 0 {
+			without = append(without, fmt.Sprintf("no ring could be made for %d threads: there was no room, or the file cannot be opened any more, as after setuid or chroot", p.RingsLost))
+		}
+		if p.ThreadsBeyond > 0 {
+			without = append(without, fmt.Sprintf("%d threads came when the file had all the rings that it may have, those of ended threads among them", p.ThreadsBeyond))
+		}
+		if p.CallsLost > 0 || len(without) > 0 {
+			note("process %d: %d calls are not in the trace (%s)", p.PID, p.CallsLost, strings.Join(without, "; "))
 		}
 		if p.Clock.Unit == trace.Ticks {
 			note("process %d: times are in ticks of the time stamp counter, whose rate is %s", p.PID, p.Clock.Calibration)
@@ -424,6 +431,7 @@ type jsonProcess struct {
 	Start       int64        `json:"start"`
 	Clock       jsonClock    `json:"clock"`
 	RingsLost   uint64       `json:"rings_lost"`
+	Beyond      uint64       `json:"threads_beyond"`
 	CallsLost   uint64       `json:"calls_lost"`
 	Threads     []jsonThread `json:"threads"`
 	DamageCount int          `json:"damage_count"`
@@ -479,7 +487,7 @@ func writeJSON(w io.Writer, t *trace.Trace) error {
 		j := jsonProcess{
 			Path: p.Path, PID: p.PID, ParentPID: p.ParentPID, Command: p.Command, Started: p.Started, Start: p.Start(),
 			Clock:     jsonClock{p.Clock.Source.String(), p.Clock.Unit.String(), p.Clock.PerNano, p.Clock.Calibration},
-			RingsLost: p.RingsLost, CallsLost: p.CallsLost,
+			RingsLost: p.RingsLost, Beyond: p.ThreadsBeyond, CallsLost: p.CallsLost,
 			Threads: []jsonThread{}, DamageCount: p.DamageCount, Damage: []jsonDamage{},
 		}
 		for _, th := range p.Threads {

@@ -188,7 +188,7 @@ func TestNotes(t *testing.T) {
 	require.Empty(t, render.Notes(open(t, complete)))
 
 	f := tracetest.Sample()
-	f.RingsLost, f.CallsLost = 1, 12
+	f.RingsLost, f.ThreadsBeyond, f.CallsLost = 1, 3, 12
 	f.LastClock, f.LastNanos = 0, 0
 	f.Rings[0].Calls[1].Clock = 0
 	tr := open(t, f)
@@ -196,7 +196,8 @@ func TestNotes(t *testing.T) {
 	tr.Processes[0].Threads[0].Gaps = []trace.Gap{{First: 1, Count: 2}, {First: 9, Count: 1}}
 	notes := strings.Join(render.Notes(tr), "\n")
 	for _, want := range []string{
-		"no ring could be made for 1 threads, 12 calls",
+		"12 calls are not in the trace (no ring could be made for 1 threads: there was no room, or",
+		"; 3 threads came when the file had all the rings",
 		"times are in ticks",
 		"2 calls were overwritten by newer ones, the oldest of 1 of its 2 threads",
 		"3 calls of 1 threads were counted and not recorded",

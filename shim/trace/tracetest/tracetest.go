@@ -46,6 +46,7 @@ type File struct {
 	Capacity              uint32
 	Rings                 []Ring
 	RingsLost, CallsLost  uint64
+	ThreadsBeyond         uint64
 }
 
 // Sample is a process of which the counter makes two ticks in a nanosecond, with two threads: one with an instant, a
@@ -90,7 +91,7 @@ func (f File) Bytes() []byte {
 	b := make([]byte, f.RingOffset(len(f.Rings)))
 	u32 := func(at int, v uint32) { binary.LittleEndian.PutUint32(b[at:], v) }
 	u64 := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
-	copy(b, "MIOTRC01")
+	copy(b, "MIOTRC02")
 	u32(8, uint32(f.HeaderBytes()))
 	u32(12, record)
 	u32(16, f.Capacity)
@@ -116,6 +117,7 @@ func (f File) Bytes() []byte {
 	copy(b[96:112], f.Command)
 	u64(112, f.RingsLost)
 	u64(120, f.CallsLost)
+	u64(128, f.ThreadsBeyond)
 	for k, ring := range f.Rings {
 		u32(f.RingOffset(k), ring.TID)
 		u64(f.RingOffset(k)+8, uint64(len(ring.Calls)))

@@ -38,9 +38,9 @@ const char *miopenHipdnnShimVersion(void);
  * there was no such call. Otherwise the call failed and was not left to MIOpen; with
  * MIOPEN_HIPDNN_FORWARDING_POLICY=strict that includes calls that hipDNN never got, with
  * HIPDNN_STATUS_NOT_SUPPORTED for those that have no translation and HIPDNN_STATUS_NOT_INITIALIZED
- * where hipDNN or the shim's forwarding library is missing. While it is not 0,
- * miopenGetErrorString() of the status that the call returned begins with "[hipDNN-forwarded]" and
- * has hipDNN's own message, if there is one.
+ * where hipDNN or the shim's forwarding library is missing, or still being opened. While it is not
+ * 0, miopenGetErrorString() of the status that the call returned begins with "[hipDNN-forwarded]"
+ * and has hipDNN's own message, if there is one.
  *
  * Never fails and never blocks; callable from any thread.
  */
@@ -54,6 +54,7 @@ struct miopenForwardingStatistics {
   unsigned long failed;      /**< calls that were not left to MIOpen and returned an error */
   unsigned long plan_hits;   /**< executions with an execution plan that was there */
   unsigned long plan_builds; /**< execution plans that were built */
+  unsigned long plan_loads;  /**< execution plans that an earlier process had kept on disk */
 };
 
 /**
