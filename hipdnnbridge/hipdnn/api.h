@@ -129,6 +129,9 @@ struct hipdnn_functions {
   /* For handles that are made later. In the additive mode the paths, of files or folders, come on
    * top of hipDNN's own and of what was added before (EnginePluginResourceManager.cpp). */
   int (*set_engine_plugin_paths)(size_t count, const char *const *paths, int mode);
+  /* Paths NULL: writes how many there are and the size of the longest, its NUL included. Otherwise
+   * each path is a buffer of that size. */
+  int (*get_loaded_engine_plugin_paths)(void *handle, size_t *count, char **paths, size_t *longest);
 };
 
 #endif

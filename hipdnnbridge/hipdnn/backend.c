@@ -32,6 +32,8 @@ static const struct {
     {"hipdnnSetUserLogCallback_ext", offsetof(struct hipdnn_functions, set_user_log_callback), 1},
     {"hipdnnSetEnginePluginPaths_ext", offsetof(struct hipdnn_functions, set_engine_plugin_paths),
      1},
+    {"hipdnnGetLoadedEnginePluginPaths_ext",
+     offsetof(struct hipdnn_functions, get_loaded_engine_plugin_paths), 1},
 };
 
 static int open_library(struct hipdnn_backend *backend, const char *name, int loaded, char *error,
@@ -207,6 +209,30 @@ int hipdnn_add_plugin(const struct hipdnn_backend *backend, const char *path,
   return result(backend, function,
                 backend->call.set_engine_plugin_paths(1, &path, HIPDNN_PLUGIN_LOADING_ADDITIVE),
                 failure);
+}
+
+int hipdnn_plugin_paths(const struct hipdnn_backend *backend, uintptr_t handle, size_t *count,
+                        char *paths, size_t *longest, struct hipdnn_failure *failure) {
+  static const char function[] = "hipdnnGetLoadedEnginePluginPaths_ext";
+  if (!backend->call.get_loaded_engine_plugin_paths)
+    return missing(function, failure);
+  char **buffers = NULL;
+  if (paths) {
+    if (!(buffers = calloc(*count, sizeof *buffers))) {
+      failure->status = HIPDNN_STATUS_INTERNAL_ERROR;
+      failure->function = function;
+      snprintf(failure->text, sizeof failure->text, "no memory");
+      return failure->status;
+    }
+    for (size_t i = 0; i < *count; i++)
+      buffers[i] = paths + i * *longest;
+  }
+  int status =
+      result(backend, function,
+             backend->call.get_loaded_engine_plugin_paths((void *)handle, count, buffers, longest),
+             failure);
+  free(buffers);
+  return status;
 }
 
 int hipdnn_serialize_plan(const struct hipdnn_backend *backend, uintptr_t plan, size_t requested,

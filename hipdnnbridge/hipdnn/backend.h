@@ -37,6 +37,12 @@ const char *hipdnn_backend_version(const struct hipdnn_backend *backend);
 int hipdnn_add_plugin(const struct hipdnn_backend *backend, const char *path,
                       struct hipdnn_failure *failure);
 
+/* The files of the engine plugins that a handle's engines come from. With paths NULL it writes how
+ * many there are and the size of the longest, its NUL included; otherwise paths is count buffers of
+ * longest bytes, one after the other. NOT_SUPPORTED where hipDNN cannot tell. */
+int hipdnn_plugin_paths(const struct hipdnn_backend *backend, uintptr_t handle, size_t *count,
+                        char *paths, size_t *longest, struct hipdnn_failure *failure);
+
 /* Calls of the functions of the same names. All return hipdnnStatus_t and fill failure when it is
  * not success.
  *

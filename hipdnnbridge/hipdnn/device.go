@@ -27,6 +27,8 @@ type Device interface {
 	Release(memory uintptr) error
 	// Memory tells how much memory of the device is free and how much it has, in bytes.
 	Memory() (free, total uint64, err error)
+	// Identity names a device, among those of all machines, and the run time that drives it.
+	Identity(device int) (string, error)
 	// Capturing tells whether a graph is being recorded from the stream.
 	Capturing(stream uintptr) (bool, error)
 
@@ -127,6 +129,15 @@ func (d *hipDevice) Memory() (free, total uint64, err error) {
 	return uint64(f), uint64(t), err
 }
 
+func (d *hipDevice) Identity(device int) (string, error) {
+	var identity C.struct_hip_identity
+	if err := d.check("hipDeviceGetUuid", C.hip_identify(d.hip, C.int(device), &identity)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %x, HIP %d", C.GoString(&identity.name[0]), C.GoBytes(unsafe.Pointer(&identity.uuid[0]), C.HIP_UUID_SIZE),
+		int(identity.version)), nil
+}
+
 func (d *hipDevice) Capturing(stream uintptr) (bool, error) {
 	answer := C.hip_capturing(d.hip, C.uintptr_t(stream))
 	if answer < 0 {
@@ -195,6 +206,9 @@ func (hostDevice) Release(memory uintptr) error {
 func (hostDevice) Memory() (free, total uint64, err error) {
 	return 0, 0, fmt.Errorf("MIOpen depends on no HIP run time")
 }
+
+// The host's engines make plans that any processor runs.
+func (hostDevice) Identity(int) (string, error) { return "the host", nil }
 
 func (hostDevice) Capturing(uintptr) (bool, error) { return false, nil }
 

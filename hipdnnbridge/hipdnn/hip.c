@@ -2,6 +2,7 @@
 #include "hip.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 static const struct {
   const char *name;
@@ -25,6 +26,9 @@ static const struct {
     {"hipGetLastError", offsetof(struct hip, get_last_error), 1},
     {"hipThreadExchangeStreamCaptureMode",
      offsetof(struct hip, thread_exchange_stream_capture_mode), 1},
+    {"hipDeviceGetUuid", offsetof(struct hip, device_get_uuid), 1},
+    {"hipDeviceGetName", offsetof(struct hip, device_get_name), 1},
+    {"hipRuntimeGetVersion", offsetof(struct hip, runtime_get_version), 1},
 };
 
 enum hip_found hip_find(struct hip *hip, const char *library, const char **missing) {
@@ -167,6 +171,18 @@ int hip_wait(const struct hip *hip, uintptr_t event) {
 
 int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop) {
   return quietly(hip, hip->event_elapsed_time(milliseconds, (void *)start, (void *)stop));
+}
+
+int hip_identify(const struct hip *hip, int device, struct hip_identity *identity) {
+  if (!hip->device_get_uuid || !hip->device_get_name || !hip->runtime_get_version)
+    return HIP_ERROR_NOT_SUPPORTED;
+  memset(identity, 0, sizeof *identity);
+  int error = quietly(hip, hip->device_get_uuid(identity->uuid, device));
+  if (!error)
+    error = quietly(hip, hip->device_get_name(identity->name, sizeof identity->name - 1, device));
+  if (!error)
+    error = quietly(hip, hip->runtime_get_version(&identity->version));
+  return error;
 }
 
 const char *hip_error(const struct hip *hip, int error) {

@@ -11,6 +11,7 @@ enum {
   HIP_SUCCESS = 0,
   HIP_ERROR_OUT_OF_MEMORY = 2,
   HIP_ERROR_NOT_READY = 600,
+  HIP_ERROR_NOT_SUPPORTED = 801,
   HIP_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 
@@ -19,6 +20,9 @@ enum {
   HIP_CAPTURE_STATUS_NONE = 0,
   HIP_CAPTURE_MODE_RELAXED = 2,
 };
+
+/* sizeof(hipUUID). */
+#define HIP_UUID_SIZE 16
 
 /* All return hipError_t. */
 struct hip {
@@ -39,6 +43,9 @@ struct hip {
   /* May be NULL. */
   int (*get_last_error)(void);
   int (*thread_exchange_stream_capture_mode)(int *mode);
+  int (*device_get_uuid)(char uuid[HIP_UUID_SIZE], int device);
+  int (*device_get_name)(char *name, int size, int device);
+  int (*runtime_get_version)(int *version);
 };
 
 enum hip_found {
@@ -93,6 +100,14 @@ int hip_record(const struct hip *hip, uintptr_t event, uintptr_t stream);
 int hip_query(const struct hip *hip, uintptr_t event);
 int hip_wait(const struct hip *hip, uintptr_t event);
 int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop);
+/* What tells a device from others, of this and other machines, and its HIP run time from others.
+ * Returns hipError_t, HIP_ERROR_NOT_SUPPORTED when HIP cannot tell. */
+struct hip_identity {
+  char uuid[HIP_UUID_SIZE];
+  char name[256];
+  int version; /* of the HIP run time */
+};
+int hip_identify(const struct hip *hip, int device, struct hip_identity *identity);
 const char *hip_error(const struct hip *hip, int error);
 
 #endif

@@ -12,6 +12,7 @@ import (
 
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/hipdnn"
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/plan"
+	"example.com/miopen_hipdnn_shim/hipdnnbridge/plan/disk"
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/routing"
 )
 
@@ -28,8 +29,10 @@ type bridge struct {
 	router   *routing.Router
 	settings *routing.Settings
 	wrapper  string // path
-	explicit string // value of hipdnn.Variable
-	measured bool   // calls are timed on the host
+	// privateLibrary is the path of MIOpen's.
+	privateLibrary string
+	explicit       string // value of hipdnn.Variable
+	measured       bool   // calls are timed on the host
 
 	// findDevice finds the device that MIOpen uses.
 	findDevice func() (hipdnn.Device, error)
@@ -45,10 +48,15 @@ type bridge struct {
 	handles  atomic.Pointer[map[unsafe.Pointer]*handle]
 	handling sync.Mutex
 
-	// blueprints are serialised plans, for further handles of the same device, unless unshared: the
-	// engines cannot serialise.
+	// blueprints are serialised plans, for further handles of the same device.
 	blueprints *plan.Cache[blueprint]
-	unshared   atomic.Bool
+
+	// keepers have the plans on disk, in store, which is nil until there is one.
+	keeping sync.Mutex
+	keepers keepers
+	store   *disk.Store
+	// Plans that came from the disk, and those among what was there that hipDNN did not take.
+	loads, loadFailures atomic.Uint64
 
 	// Plans that were built or could not be, forwarded calls that had to wait for one, and what the
 	// caches of handles counted that are gone.
@@ -76,7 +84,8 @@ func newBridge(environ []string, wrapper, privateLibrary string, h host) *bridge
 	settings := routing.Parse(environ)
 	b := &bridge{
 		host: h, router: routing.New(settings), settings: settings,
-		wrapper: wrapper, said: map[string]bool{}, blueprints: plan.New[blueprint](limits),
+		wrapper: wrapper, privateLibrary: privateLibrary, said: map[string]bool{},
+		blueprints: plan.New[blueprint](limits), keepers: keepers{},
 	}
 	b.handles.Store(&map[unsafe.Pointer]*handle{})
 	b.measured = settings.Timing || settings.Report.Wanted()
@@ -279,13 +288,13 @@ func (b *bridge) reportFailure(entry routing.Entry, err error, consequence strin
 
 // statistics are the numbers for struct miopen_bridge_statistics.
 type statistics struct {
-	forwarded, native, failed, hits, builds uint64
+	forwarded, native, failed, hits, builds, loads uint64
 }
 
 func (b *bridge) statistics() (s statistics) {
 	s.forwarded, s.native, s.failed = b.router.Totals()
 	plans := b.allPlans()
-	s.hits, s.builds = plans.Hits, plans.Builds
+	s.hits, s.builds, s.loads = plans.Hits, plans.Builds, plans.Kept.Loads
 	return s
 }
 
@@ -297,7 +306,7 @@ func (b *bridge) allPlans() routing.Plans {
 		Hits:   forwarded - min(forwarded, b.cold.Load()),
 		Builds: b.builds.Load(), Failures: b.buildFailures.Load(),
 		Waits: b.blueprints.Statistics().Waits + b.waits.Load(), Evictions: b.evictions.Load(),
-		Others: others,
+		Others: others, Kept: b.keptPlans(),
 	}
 	if e := b.opened.Load(); e != nil {
 		sum.Engine = e.preferred.name

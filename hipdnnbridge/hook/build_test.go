@@ -7,136 +7,69 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // The tests drive the forwarding library as the wrapper does, through testdata/host.c. What they run
 // on comes from Bazel, which names each file in an environment variable, or is built here where the
 // variable is not set.
 
-var workshop = struct {
-	sync.Mutex
-	dir  string
-	done map[string]string // by variable
-}{done: map[string]string{}}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if workshop.dir != "" {
-		os.RemoveAll(workshop.dir)
-	}
-	os.Exit(code)
-}
-
-// once returns the file that variable names, if it is set, or the one that create makes in a directory
-// of its own, which happens once in a test run.
-func once(t testing.TB, variable string, create func(dir string) string) string {
-	t.Helper()
-	if os.Getenv(variable) != "" {
-		path, err := runfile.Path(variable)
-		require.NoError(t, err)
-		return path
-	}
-	workshop.Lock()
-	defer workshop.Unlock()
-	if workshop.dir == "" {
-		dir, err := os.MkdirTemp("", "hook")
-		require.NoError(t, err)
-		workshop.dir = dir
-	}
-	if workshop.done[variable] == "" {
-		dir := filepath.Join(workshop.dir, variable)
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		workshop.done[variable] = create(dir)
-	}
-	return workshop.done[variable]
-}
-
-func compiler(variable, otherwise string) string {
-	if c := os.Getenv(variable); c != "" {
-		return c
-	}
-	return otherwise
-}
-
-func build(t testing.TB, command string, arguments ...string) {
-	t.Helper()
-	cmd := exec.Command(command, arguments...)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%v:\n%s", cmd, out)
-}
+func TestMain(m *testing.M) { workshop.Main(m) }
 
 func compile(t testing.TB, arguments ...string) {
 	t.Helper()
-	build(t, compiler("CC", "cc"), append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, arguments...)...)
+	workshop.Run(t, workshop.CC(), append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"}, arguments...)...)
 }
 
 // bridge returns libmiopen_hipdnn.so.1.
 func bridge(t testing.TB) string {
-	return once(t, "MIOPEN_HIPDNN_LIBRARY", func(dir string) string {
-		library := filepath.Join(dir, "libmiopen_hipdnn.so.1")
-		build(t, "sh", "../../provider/lib/build.sh", dir)
-		return library
+	return workshop.File(t, "MIOPEN_HIPDNN_LIBRARY", "libmiopen_hipdnn.so.1", func(dir string) {
+		workshop.Run(t, "sh", "../../provider/lib/build.sh", dir)
 	})
 }
 
 func hostProgram(t testing.TB) string {
-	return once(t, "HOST", func(dir string) string {
-		out := filepath.Join(dir, "host")
-		compile(t, "-I../..", "testdata/host.c", "-o", out, "-pthread", "-ldl", "-lm")
-		return out
+	return workshop.File(t, "HOST", "host", func(dir string) {
+		compile(t, "-I../..", "testdata/host.c", "-o", filepath.Join(dir, "host"), "-pthread", "-ldl", "-lm")
 	})
 }
 
 // privateLibrary returns a library that depends on no HIP run time.
 func privateLibrary(t testing.TB) string {
-	return once(t, "PRIVATE_LIBRARY", func(dir string) string {
-		out := filepath.Join(dir, "libprivate.so")
-		compile(t, "-fPIC", "-shared", "testdata/private.c", "-o", out)
-		return out
+	return workshop.File(t, "PRIVATE_LIBRARY", "libprivate.so", func(dir string) {
+		compile(t, "-fPIC", "-shared", "testdata/private.c", "-o", filepath.Join(dir, "libprivate.so"))
 	})
 }
 
 // nullBackend returns a backend that does nothing.
 func nullBackend(t testing.TB) string {
-	return once(t, "NULL_BACKEND", func(dir string) string {
-		out := filepath.Join(dir, "libhipdnn_backend.so")
-		compile(t, "-fPIC", "-shared", "testdata/backend.c", "-o", out)
-		return out
+	return workshop.File(t, "NULL_BACKEND", "libhipdnn_backend.so", func(dir string) {
+		compile(t, "-fPIC", "-shared", "testdata/backend.c", "-o", filepath.Join(dir, "libhipdnn_backend.so"))
 	})
 }
 
 // reference returns the reference backend, tests/refhipdnn.
-func reference(t testing.TB) string {
-	return once(t, "REFHIPDNN", func(dir string) string {
-		build(t, "sh", "../../tests/refhipdnn/build.sh", dir)
-		return filepath.Join(dir, "libhipdnn_backend.so")
-	})
-}
+func reference(t testing.TB) string { return refhipdnn(t, "REFHIPDNN", "libhipdnn_backend.so") }
 
 // testPlugin returns a plugin of the reference backend.
-func testPlugin(t testing.TB) string {
-	return once(t, "TESTPLUGIN", func(dir string) string {
-		build(t, "sh", "../../tests/refhipdnn/build.sh", dir)
-		return filepath.Join(dir, "testplugin.so")
-	})
+func testPlugin(t testing.TB) string { return refhipdnn(t, "TESTPLUGIN", "testplugin.so") }
+
+func refhipdnn(t testing.TB, variable, name string) string {
+	if path := workshop.Named(t, variable); path != "" {
+		return path
+	}
+	return filepath.Join(workshop.Folder(t, "refhipdnn", func(dir string) {
+		workshop.Run(t, "sh", "../../tests/refhipdnn/build.sh", dir)
+	}), name)
 }
 
 // copyFile copies a library, as it is installed: no link.
-func copyFile(t testing.TB, from, to string) string {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-	require.NoError(t, os.WriteFile(to, data, 0o755))
-	return to
-}
+func copyFile(t testing.TB, from, to string) string { return workshop.Copy(t, from, to) }
 
 // scene is a process of the host program.
 type scene struct {
@@ -188,7 +121,9 @@ func (s scene) play(t testing.TB, lines ...string) output {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "MIOPEN_") && !strings.HasPrefix(entry, "HIPDNN_") &&
-			!strings.HasPrefix(entry, "REFHIPDNN_") && !strings.HasPrefix(entry, "LD_") {
+			!strings.HasPrefix(entry, "REFHIPDNN_") && !strings.HasPrefix(entry, "LD_") &&
+			// Without them no plans are kept, unless the scene names a folder.
+			!strings.HasPrefix(entry, "HOME=") && !strings.HasPrefix(entry, "XDG_") {
 			cmd.Env = append(cmd.Env, entry)
 		}
 	}

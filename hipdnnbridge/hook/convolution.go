@@ -103,6 +103,9 @@ func (b *bridge) convolutionForward(c *call, problem *[miopen.FlatSize]byte) (st
 	}
 	x, err := h.execute(p, e, c)
 	if err != nil {
+		if x.Began {
+			h.forget(p, problem[:])
+		}
 		return b.failed(entryPoint, err, x.Began)
 	}
 	b.router.CountForwarded(entryPoint)
@@ -165,19 +168,17 @@ func (h *handle) build(p *pair, flat []byte, tries int) (*entry, error) {
 		return nil, err
 	}
 	e.binding = binding
-	e.plan, err = h.planOf(p, flat, &g, &problem)
+	e.plan, err = h.planOf(p, flat, &g, func() string { return describe(&problem) })
 	if err != nil {
 		return &entry{h: h, failed: failedBuildOf(err, tries)}, nil
 	}
 	return e, nil
 }
 
-// planOf makes a plan for a graph: from the bytes of one that another handle of the device built, if
-// there are any, or from the graph. Of all handles one builds at a time, if it can share.
-func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Convolution) (*hipdnn.Plan, error) {
-	if h.b.unshared.Load() {
-		return h.compile(p, g, problem)
-	}
+// planOf makes a plan for a graph: from the bytes of one that another handle of the device, or another
+// process, has built, if there are any, or from the graph. Of all handles one builds at a time, unless
+// its engine cannot share.
+func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, what func() string) (*hipdnn.Plan, error) {
 	var key plan.Key
 	var rest [16]byte
 	binary.LittleEndian.PutUint64(rest[:], uint64(h.device))
@@ -186,16 +187,9 @@ func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Co
 		return nil, err
 	}
 	var own *hipdnn.Plan
-	shared, _, err := h.b.blueprints.GetOrBuild(&key, func() (blueprint, error) {
-		var err error
-		if own, err = h.compile(p, g, problem); err != nil {
-			return nil, err
-		}
-		bytes, err := own.Serialise()
-		if err != nil {
-			h.b.unshared.Store(true) // no failure: not every engine can
-		}
-		return bytes, nil
+	shared, _, err := h.b.blueprints.GetOrBuild(&key, func() (bytes blueprint, err error) {
+		own, bytes, err = h.blueprint(p, flat, g, what)
+		return bytes, err
 	})
 	if err != nil {
 		return nil, err
@@ -206,11 +200,7 @@ func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Co
 	}
 	if bytes := shared.Plan(); len(bytes) > 0 {
 		start := time.Now()
-		var restored *hipdnn.Plan
-		err := h.on(p.engine.device, func() (err error) {
-			restored, err = p.hipdnn.Restore(bytes, g)
-			return err
-		})
+		restored, err := h.restore(p, bytes, g)
 		h.b.timing(func() string {
 			return fmt.Sprintf("conv plan restored from another handle's: %v%s", time.Since(start), failureSuffix(err))
 		})
@@ -218,7 +208,7 @@ func (h *handle) planOf(p *pair, flat []byte, g *graph.Graph, problem *miopen.Co
 			return restored, nil
 		}
 	}
-	return h.compile(p, g, problem)
+	return h.compile(p, g, what)
 }
 
 // blueprint is a serialised plan, empty if the engine cannot serialise it.
@@ -231,7 +221,7 @@ func (b blueprint) Bytes() int64 { return int64(len(b)) }
 func (b blueprint) Close() {}
 
 // compile builds a plan from the graph.
-func (h *handle) compile(p *pair, g *graph.Graph, problem *miopen.Convolution) (built *hipdnn.Plan, err error) {
+func (h *handle) compile(p *pair, g *graph.Graph, what func() string) (built *hipdnn.Plan, err error) {
 	var phases hipdnn.Phases
 	err = h.on(p.engine.device, func() (err error) {
 		built, phases, err = p.hipdnn.Build(g, p.engine.preferred.id)
@@ -240,7 +230,7 @@ func (h *handle) compile(p *pair, g *graph.Graph, problem *miopen.Convolution) (
 	h.b.timing(func() string {
 		return fmt.Sprintf("conv plan build: %v (descriptors %v, finalise %v, heuristics %v, config %v, compile %v) workspace %d, %s%s",
 			phases.Total(), phases.Descriptors, phases.Finalise, phases.Heuristics, phases.Config, phases.Compile,
-			workspaceOf(built), describe(problem), failureSuffix(err))
+			workspaceOf(built), what(), failureSuffix(err))
 	})
 	if err != nil {
 		h.b.buildFailures.Add(1)

@@ -153,13 +153,19 @@ func bridgeServedNatively(at unsafe.Pointer) {
 	process.Load().servedNatively(at)
 }
 
+//export bridgeUnasked
+func bridgeUnasked(native, failed C.uint64_t) {
+	defer caught()
+	process.Load().router.CountUnasked(routing.ConvolutionForward, uint64(native), uint64(failed))
+}
+
 //export bridgeStatistics
 func bridgeStatistics(out *C.struct_miopen_bridge_statistics) {
 	defer caught()
 	s := process.Load().statistics()
 	*out = C.struct_miopen_bridge_statistics{
 		forwarded: C.uint64_t(s.forwarded), native: C.uint64_t(s.native), failed: C.uint64_t(s.failed),
-		plan_hits: C.uint64_t(s.hits), plan_builds: C.uint64_t(s.builds),
+		plan_hits: C.uint64_t(s.hits), plan_builds: C.uint64_t(s.builds), plan_loads: C.uint64_t(s.loads),
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // simhip returns a private library that depends on the simulated HIP run time, and the environment
 // that it takes.
 func simhip(t testing.TB) (private string, report func() simhipReport, environment []string) {
 	t.Helper()
-	if os.Getenv("SIMHIP") == "" {
+	library := workshop.Named(t, "SIMHIP")
+	if library == "" {
 		t.Skip("SIMHIP names no libamdhip64.so.7 of tests/simhip")
 	}
-	library := once(t, "SIMHIP", nil)
-	private = once(t, "PRIVATE_LIBRARY_OF_SIMHIP", func(dir string) string {
-		out := filepath.Join(dir, "libprivate.so")
-		compile(t, "-fPIC", "-shared", "testdata/private.c", "-o", out, "-Wl,--no-as-needed", library)
-		return out
+	private = workshop.File(t, "PRIVATE_LIBRARY_OF_SIMHIP", "libprivate.so", func(dir string) {
+		compile(t, "-fPIC", "-shared", "testdata/private.c", "-o", filepath.Join(dir, "libprivate.so"), "-Wl,--no-as-needed", library)
 	})
 	path := filepath.Join(t.TempDir(), "simhip.json")
 	report = func() (r simhipReport) {

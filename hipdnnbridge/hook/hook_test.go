@@ -487,6 +487,15 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// TestUnasked: what the wrapper did before it had the library is in the numbers and in the report.
+func TestUnasked(t *testing.T) {
+	o := scene{backend: reference(t), environment: []string{reportHere}}.play(t, "create 1", "unasked 2 3", "conv 1", "unasked 1 0", "stats", "destroy 1", "finish")
+	require.Equal(t, []string{opened, served, "forwarded=1 native=3 failed=3 hits=0 builds=1"}, o.stdout)
+	said := strings.Join(o.stderr, "\n")
+	require.Contains(t, said, "miopenConvolutionForward │     7 │         1 │      3 │      3 │")
+	require.Contains(t, said, "library-opening │     3 │")
+}
+
 func TestTimingAndReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.txt")
 	s := scene{backend: reference(t), environment: []string{"MIOPEN_HIPDNN_FORWARDING_TIMING=1", "MIOPEN_HIPDNN_FORWARDING_MEMINFO=1",

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/miopen_hipdnn_shim/tests/runfile"
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // sanitized is a directory with the forwarding library, the reference backend and the host that were built with one of the
@@ -34,7 +35,7 @@ func sanitized(t *testing.T, sanitizer string) string {
 	}
 	run([]string{"CGO_CFLAGS=" + flags, "CGO_LDFLAGS=-fsanitize=" + sanitizer, "LDFLAGS=-fsanitize=" + sanitizer}, "sh", "../../provider/lib/build.sh", dir)
 	run([]string{"CXXFLAGS=" + flags}, "sh", "../../tests/refhipdnn/build.sh", dir)
-	run(nil, compiler("CC", "cc"), append(append([]string{"-std=gnu11"}, strings.Fields(flags)...), "-I../..", "testdata/host.c", "-o", filepath.Join(dir, "host"), "-pthread", "-ldl", "-lm")...)
+	run(nil, workshop.CC(), append(append([]string{"-std=gnu11"}, strings.Fields(flags)...), "-I../..", "testdata/host.c", "-o", filepath.Join(dir, "host"), "-pthread", "-ldl", "-lm")...)
 	return dir
 }
 

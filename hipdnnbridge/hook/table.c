@@ -166,6 +166,12 @@ static void served_natively(void *handle) {
   errno = host_errno;
 }
 
+static void unasked(uint64_t native, uint64_t failed) {
+  int host_errno = errno;
+  bridgeUnasked(native, failed);
+  errno = host_errno;
+}
+
 static const char *error_text(int32_t status, const char *native) {
   return last.status && last.status == status ? last.text : native;
 }
@@ -211,6 +217,7 @@ EXPORT int miopen_bridge_open(const struct miopen_bridge_host *from,
         .kernel_time = kernel_time,
         .convolution_forward = convolution_forward,
         .served_natively = served_natively,
+        .unasked = unasked,
         .error_text = error_text,
         .last_error = last_error,
         .statistics = statistics,

@@ -2,7 +2,6 @@ package routing
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,16 +34,49 @@ func (e Effect) String() string {
 	return "unknown"
 }
 
+// When is which values of a variable have its effect; one that is empty never has. The wrapper reads
+// the variables that keep calls native too (shim/runtime/src/native.def), so that each of these is a
+// function of its as well.
+type When uint8
+
+// The conditions.
+const (
+	Set     When = iota // any value
+	On                  // a word that switches on, as MIOpen reads it
+	NotZero             // anything but zeros, in any base
+)
+
+// String is the condition in the table.
+func (w When) String() string {
+	switch w {
+	case Set:
+		return "set"
+	case On:
+		return "on"
+	case NotZero:
+		return "not 0"
+	}
+	return "unknown"
+}
+
+func (w When) holds(value string) bool {
+	switch w {
+	case On:
+		on, _ := parseToggle(value)
+		return on
+	case NotZero:
+		return value != "" && isNotZero(value)
+	}
+	return value != ""
+}
+
 // Variable is a row of the table of MIOpen's environment.
 type Variable struct {
 	// Names are variables, or the beginnings of names where they end in *.
 	Names  []string
 	Effect Effect
-	// When says which values have the effect, in words; "" is any that is not empty.
-	When string
-	// applies is the same in code; nil is any value that is not empty.
-	applies func(value string) bool
-	Why     string
+	When   When
+	Why    string
 }
 
 // Environment is the table of MIOpen's own environment; the first row that fits a name decides, and a
@@ -54,7 +86,7 @@ type Variable struct {
 var Environment = []Variable{
 	{
 		Names:  []string{"MIOPEN_DEBUG_CONVOLUTION_DETERMINISTIC"},
-		Effect: KeepsNative, When: "on", applies: isOn,
+		Effect: KeepsNative, When: On,
 		Why: "a graph cannot ask an engine for deterministic results", // convolution.hpp at 12b22cd0
 	},
 	{
@@ -64,12 +96,12 @@ var Environment = []Variable{
 	},
 	{
 		Names:  []string{"MIOPEN_CHECK_NUMERICS", "MIOPEN_DUMP_TENSOR_PATH", "MIOPEN_DEBUG_CHECK_SUB_BUFFER_OOB_MEMORY_ACCESS"},
-		Effect: KeepsNative, When: "not 0", applies: isNotZero,
+		Effect: KeepsNative, When: NotZero,
 		Why: "MIOpen is to check what its kernels read and write, and sees nothing of forwarded calls",
 	},
 	{
 		Names:  []string{"MIOPEN_DEBUG_COMPILE_ONLY"},
-		Effect: KeepsNative, When: "on", applies: isOn,
+		Effect: KeepsNative, When: On,
 		Why: "MIOpen is to compile kernels and run none",
 	},
 	{
@@ -79,12 +111,12 @@ var Environment = []Variable{
 	},
 	{
 		Names:  []string{"MIOPEN_DEBUG_AMD_MP_BD_WINOGRAD_EXPEREMENTAL_FP16_TRANSFORM"}, // MIOpen's spelling
-		Effect: KeepsNative, When: "on", applies: isOn,
+		Effect: KeepsNative, When: On,
 		Why: "it trades precision of half for speed",
 	},
 	{
 		Names:  []string{"MIOPEN_TF32_OVERRIDE", "NVIDIA_TF32_OVERRIDE"},
-		Effect: KeepsNative, When: "on", applies: isOn,
+		Effect: KeepsNative, When: On,
 		Why: "it lets float convolutions round their inputs", // convolution.hpp at 12b22cd0
 	},
 	{
@@ -145,15 +177,12 @@ var calls = []struct{ name, why string }{
 	{"miopenSetConvolutionFindMode", "as `MIOPEN_FIND_MODE`"},
 }
 
-// isOn reads a switch as MIOpen does.
-func isOn(value string) bool {
-	on, ok := parseToggle(strings.TrimSpace(value))
-	return ok && on
-}
-
 func isNotZero(value string) bool {
-	n, err := strconv.ParseUint(strings.TrimSpace(value), 0, 64)
-	return err != nil || n != 0
+	digits := strings.TrimSpace(value)
+	if after, hexadecimal := strings.CutPrefix(strings.ToLower(digits), "0x"); hexadecimal {
+		digits = after
+	}
+	return digits == "" || strings.Trim(digits, "0") != ""
 }
 
 func (v *Variable) matches(name string) bool {
@@ -173,10 +202,10 @@ func rowOf(name, value string) int {
 		if !v.matches(name) {
 			continue
 		}
-		if value == "" || v.applies != nil && !v.applies(value) {
-			return -1
+		if v.When.holds(value) {
+			return i
 		}
-		return i
+		return -1
 	}
 	return -1
 }
@@ -185,7 +214,7 @@ func rowOf(name, value string) int {
 func (p *parser) environment() {
 	names := make([]string, 0, len(p.values))
 	for name := range p.values {
-		if strings.HasPrefix(name, "MIOPEN_") || strings.HasPrefix(name, "NVIDIA_") {
+		if strings.HasPrefix(name, "MIOPEN_") || strings.HasPrefix(name, "NVIDIA_") || choosesPlans(name) {
 			names = append(names, name)
 		}
 	}
@@ -194,13 +223,13 @@ func (p *parser) environment() {
 	digest := xxhash.New()
 	for _, name := range names {
 		value := p.values[name]
-		row := rowOf(name, value)
-		if row < 0 {
+		if row := rowOf(name, value); row >= 0 {
+			set[row] = append(set[row], name+"="+value)
+			if Environment[row].Effect != Ignored {
+				continue // the same plans are built, or none
+			}
+		} else if !choosesPlans(name) {
 			continue
-		}
-		set[row] = append(set[row], name+"="+value)
-		if Environment[row].Effect != Ignored {
-			continue // the same plans are built, or none
 		}
 		_, _ = digest.WriteString(name + "=" + value + "\x00") // a digest takes everything
 	}
@@ -228,8 +257,8 @@ func Markdown() string {
 	for i := range Environment {
 		v := &Environment[i]
 		b.WriteString("| `" + strings.Join(v.Names, "`, `") + "`")
-		if v.When != "" {
-			b.WriteString(", when " + v.When)
+		if v.When != Set {
+			b.WriteString(", when " + v.When.String())
 		}
 		b.WriteString(" | " + v.Effect.String() + " | " + v.Why + " |\n")
 	}

@@ -35,6 +35,15 @@ type Plans struct {
 	// Builds that another one serves since it could not.
 	Engine string
 	Others uint64
+	Kept   KeptPlans
+}
+
+// KeptPlans are the plans on disk.
+type KeptPlans struct {
+	Dir string // "" for none
+	// Loads are plans that came from there in place of a build, Refused those that hipDNN did not take,
+	// Broken files that were no plan of their key, and Removed plans that made room for others.
+	Loads, Refused, Saves, Broken, Removed uint64
 }
 
 // Report is what happened so far, for people: for each entry point what was forwarded, what MIOpen
@@ -67,6 +76,10 @@ func (r *Router) Report(plans Plans) string {
 	}
 	fmt.Fprintf(&b, "plans: %d hits, %d builds, %d waits for another's build, %d failures, %d evictions\n",
 		plans.Hits, plans.Builds, plans.Waits, plans.Failures, plans.Evictions)
+	if kept := plans.Kept; kept.Dir != "" {
+		fmt.Fprintf(&b, "plans on disk: %d loaded, %d saved, %d broken, %d refused by hipDNN, %d removed, in %s\n",
+			kept.Loads, kept.Saves, kept.Broken, kept.Refused, kept.Removed, kept.Dir)
+	}
 	if plans.Engine != "" {
 		fmt.Fprintf(&b, "engines: %d plans by %s, %d by others where it could not\n", plans.Builds-plans.Others, plans.Engine, plans.Others)
 	}

@@ -152,8 +152,10 @@ const (
 	// ByForeignHandle: the handle is not the application's. Engines of hipDNN that run on MIOpen make
 	// handles of their own, whose calls must not come back to hipDNN, whatever the policy.
 	ByForeignHandle = Cause(routeReasons) + 2
+	// ByOpening: the forwarding library was being opened, by a thread that this call could not wait for.
+	ByOpening = Cause(routeReasons) + 3
 	// ByDecline is the first cause that is a decline; use CauseOf.
-	firstDecline = Cause(routeReasons) + 3
+	firstDecline = Cause(routeReasons) + 4
 	causes       = firstDecline + Cause(translate.Reasons)
 )
 
@@ -176,6 +178,8 @@ func (c Cause) String() string {
 		return "capturing-needs-workspace"
 	case c == ByForeignHandle:
 		return "foreign-handle"
+	case c == ByOpening:
+		return "library-opening"
 	case c < causes:
 		return "declined:" + translate.Reason(c-firstDecline).String()
 	}
@@ -195,6 +199,12 @@ func (r *Router) CountFailed(e Entry) { r.counters[e].failed.Add(1) }
 
 // CountNative counts a call that MIOpen is to serve.
 func (r *Router) CountNative(e Entry, c Cause) { r.counters[e].native[c].Add(1) }
+
+// CountUnasked counts calls that ended without the router being asked, since it was not there yet.
+func (r *Router) CountUnasked(e Entry, native, failed uint64) {
+	r.counters[e].native[ByOpening].Add(native)
+	r.counters[e].failed.Add(failed)
+}
 
 // NativeCount is a number of calls that MIOpen served for one cause.
 type NativeCount struct {

@@ -122,7 +122,7 @@ func TestNames(t *testing.T) {
 	causes := map[string]bool{}
 	for _, c := range []routing.Cause{
 		routing.ByForwardingOff, routing.ByNotInForwardingSet, routing.ByDisabledByEnv, routing.ByUnavailable,
-		routing.ByFailure, routing.ByCapture,
+		routing.ByFailure, routing.ByCapture, routing.ByForeignHandle, routing.ByOpening,
 	} {
 		require.False(t, causes[c.String()], c)
 		causes[c.String()] = true
@@ -181,6 +181,22 @@ func TestCountsAndReport(t *testing.T) {
 	r.ObserveDevice(conv, 3*time.Millisecond)
 	r.ObserveDevice(conv, -time.Second)
 	require.Regexp(t, `│ 3ms +│ 2 +│`, r.Report(routing.Plans{}))
+}
+
+// TestUnasked: calls that ended before the library was there are in every account, with a cause of their own.
+func TestUnasked(t *testing.T) {
+	const conv = routing.ConvolutionForward
+	r := routing.New(parse())
+	r.CountUnasked(conv, 0, 0)
+	require.Empty(t, r.Counts())
+	r.CountForwarded(conv)
+	r.CountUnasked(conv, 2, 3)
+	r.CountUnasked(conv, 1, 0)
+	forwarded, native, failed := r.Totals()
+	require.Equal(t, []uint64{1, 3, 3}, []uint64{forwarded, native, failed})
+	report := r.Report(routing.Plans{})
+	require.Contains(t, report, `miopenConvolutionForward │     7 │         1 │      3 │      3 │`)
+	require.Contains(t, report, `│ miopenConvolutionForward │ library-opening │     3 │`)
 }
 
 // What happens on every call neither allocates nor takes long.

@@ -17,6 +17,7 @@ const (
 	VarReport     = "MIOPEN_HIPDNN_FORWARDING_REPORT"
 	VarEager      = "MIOPEN_HIPDNN_FORWARDING_EAGER"
 	VarEngine     = "MIOPEN_HIPDNN_ENGINE"
+	VarPlanCache  = "MIOPEN_HIPDNN_PLAN_CACHE"
 	VarLogLevel   = "MIOPEN_LOG_LEVEL"
 )
 
@@ -64,13 +65,15 @@ type Settings struct {
 	Eager    bool // pair a hipDNN handle with every MIOpen handle at once
 	// Engine is the name of the engine that is tried before hipDNN's others, AnyEngine for none, "" for
 	// the one of the plugin that comes with the bridge.
-	Engine   string
-	Report   ReportTo
-	LogLevel uint64
+	Engine    string
+	PlanCache PlanCache
+	Report    ReportTo
+	LogLevel  uint64
 
 	// Native is a variable of MIOpen that keeps every call with MIOpen, with its value, "" if none.
 	Native string
-	// Digest identifies the variables of MIOpen that can change a result of hipDNN.
+	// Digest identifies the variables of MIOpen, hipDNN and what engines stand on that can decide which
+	// plan is built.
 	Digest uint64
 	// Warnings are the lines to say once, without prefix or newline.
 	Warnings []string
@@ -105,6 +108,7 @@ func Parse(environ []string) *Settings {
 	if s.Engine = p.values[VarEngine]; strings.EqualFold(s.Engine, AnyEngine) {
 		s.Engine = AnyEngine
 	}
+	p.planCache()
 	p.disabled()
 	p.policy()
 	p.report()

@@ -9,6 +9,7 @@
  *   time H                 prints what miopenGetKernelTime would give
  *   conv H [NAME=VALUE..]  a convolution of floats, checked against a plain one
  *   served H               text STATUS     stats               finish
+ *   unasked N M            N calls that MIOpen served and M that failed without the library
  *   texts N                N threads, one after the other, whose call fails; their texts afterwards
  *   misuse                 what sanitizers are to find: a data race, and a byte too many
  *   threads T CALLS SHAPES own|shared [STREAM]   T threads with CALLS calls each, of SHAPES shapes
@@ -478,6 +479,8 @@ static void run(char *line) {
     convolve(handle, words + 2);
   } else if (!strcmp(command, "served")) {
     CHECKED(bridge.served_natively(handle));
+  } else if (!strcmp(command, "unasked")) {
+    CHECKED(bridge.unasked((uint64_t)first, (uint64_t)atoi(words[2])));
   } else if (!strcmp(command, "text")) {
     const char *text = NULL;
     CHECKED(text = bridge.error_text(first, "NATIVE"));
@@ -485,10 +488,13 @@ static void run(char *line) {
   } else if (!strcmp(command, "stats")) {
     struct miopen_bridge_statistics s;
     CHECKED(bridge.statistics(&s));
-    printf("forwarded=%llu native=%llu failed=%llu hits=%llu builds=%llu\n",
+    printf("forwarded=%llu native=%llu failed=%llu hits=%llu builds=%llu",
            (unsigned long long)s.forwarded, (unsigned long long)s.native,
            (unsigned long long)s.failed, (unsigned long long)s.plan_hits,
            (unsigned long long)s.plan_builds);
+    if (s.plan_loads) /* few scenes keep plans on disk */
+      printf(" loads=%llu", (unsigned long long)s.plan_loads);
+    printf("\n");
   } else if (!strcmp(command, "threads")) {
     threads(first, atoi(words[2]), atoi(words[3]), !strcmp(words[4], "shared"),
             words[5] ? (void *)(uintptr_t)strtoull(words[5], NULL, 0) : NULL);

@@ -31,17 +31,26 @@ func request(env ...string) miopendriver.Request {
 
 var checks = []miopendriver.Check{miopendriver.ForwardConvolution}
 
-// run runs the driver with forwarding on and returns its report of where calls went. The device executes no kernel: the
-// find before the calls leaves the right result behind otherwise, and what is verified would be MIOpen's.
+// run runs the driver with forwarding on, as a user whom nobody knows yet, and returns its report of where calls went.
 func run(t *testing.T, env ...string) (*miopendriver.Output, string) {
+	t.Helper()
+	return runAt(t, filepath.Join(t.TempDir(), "home"), env...)
+}
+
+// runAt is run for the user with this home, where MIOpen's caches and the plans of earlier processes are. The device
+// executes no kernel: the find before the calls leaves the right result behind otherwise, and what is verified would be
+// MIOpen's.
+func runAt(t *testing.T, home string, env ...string) (*miopendriver.Output, string) {
 	t.Helper()
 	d := device.Take(t)
 	s, err := subject.New(d)
 	require.NoError(t, err)
-	driver, err := s.Driver(subject.Split, filepath.Join(t.TempDir(), "home"))
+	driver, err := s.Driver(subject.Split, home)
 	require.NoError(t, err)
-	driver.Starter, err = d.WithoutKernels()
+	idle, err := d.WithoutKernels()
 	require.NoError(t, err)
+	idle.Home = home
+	driver.Starter = idle
 	for _, variable := range []string{"BRIDGE", "REFHIPDNN"} {
 		library, err := runfile.Path(variable)
 		require.NoError(t, err)
@@ -73,6 +82,25 @@ func TestVerified(t *testing.T) {
 	require.Empty(t, out.Findings(checks), "%s%s", out.Stdout, out.Stderr)
 	requireForwarded(t, report)
 	t.Log(report)
+}
+
+// TestLaterProcess: the investigation's second process built its plan again, for four seconds. Here it has the plan of the
+// first, and the same verified result; with the kept plans switched off it builds.
+func TestLaterProcess(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	for _, later := range []struct {
+		env  []string
+		want string
+	}{
+		{nil, "plans on disk: 0 loaded, 1 saved, 0 broken, 0 refused by hipDNN, 0 removed"},
+		{nil, "plans on disk: 1 loaded, 0 saved, 0 broken, 0 refused by hipDNN, 0 removed"},
+		{[]string{"MIOPEN_HIPDNN_PLAN_CACHE=off"}, " 1 builds,"},
+	} {
+		out, report := runAt(t, home, later.env...)
+		require.Empty(t, out.Findings(checks), "%s%s", out.Stdout, out.Stderr)
+		requireForwarded(t, report)
+		require.Contains(t, report, later.want)
+	}
 }
 
 // TestControl: with a backend that computes nothing the same verdict is a failure.
