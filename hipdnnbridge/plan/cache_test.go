@@ -137,6 +137,30 @@ func TestDrop(t *testing.T) {
 	require.Equal(t, plan.Statistics{Builds: 4, Plans: 3, Bytes: 30}, c.Statistics())
 }
 
+// TestRecent: a plan that was found last and is still in use is not found any more once it was dropped, had to make room, or
+// the cache was closed.
+func TestRecent(t *testing.T) {
+	for name, end := range map[string]func(c *plan.Cache[*fake], e *plan.Entry[*fake]){
+		"dropped": func(c *plan.Cache[*fake], e *plan.Entry[*fake]) { c.Drop(e) },
+		"evicted": func(c *plan.Cache[*fake], _ *plan.Entry[*fake]) { put(t, c, 2, 1) },
+		"closed":  func(c *plan.Cache[*fake], _ *plan.Entry[*fake]) { c.Close() },
+	} {
+		c := plan.New[*fake](plan.Limits{Plans: 1})
+		f := put(t, c, 1, 1)
+		e := c.Find(key(1).Bytes())
+		require.Same(t, f, e.Plan())
+		again := c.Find(key(1).Bytes())
+		require.Same(t, e, again, "the control")
+		again.Release()
+		require.Nil(t, c.Find(key(3).Bytes()), "another one's key")
+		end(c, e)
+		require.Nil(t, c.Find(key(1).Bytes()), name)
+		require.True(t, f.open(), name)
+		e.Release()
+		require.False(t, f.open(), name)
+	}
+}
+
 func TestPlanInUseIsClosedByItsLastUser(t *testing.T) {
 	c := plan.New[*fake](plan.Limits{Plans: 1})
 	f := put(t, c, 1, 1)

@@ -10,10 +10,10 @@
  * the calls of the other, in turn; the first call, which builds the plan, and a warm-up are not
  * counted.
  *
- * Output, for each round: "call", tab, nanoseconds; the same for "backend" and for "device", which
- * is 0 where MIOpen depends on no HIP runtime. At the end
- * "forwarded", tab, calls that were forwarded since the start. Exit status: 0; 1 when something
- * cannot be measured, with the reason on stderr; 2 for usage.
+ * Output, for each round: "call", tab, nanoseconds; the same for "turns", calls of two problems in
+ * turn, as a network makes them, for "backend" and for "device", which is 0 where MIOpen depends on
+ * no HIP runtime. At the end "forwarded", tab, calls that were forwarded since the start. Exit
+ * status: 0; 1 when something cannot be measured, with the reason on stderr; 2 for usage.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -59,12 +59,22 @@ static double now(void) {
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void *handle, *x_desc, *w_desc, *y_desc, *convolution;
-static _Alignas(256) float x[2 * 6 * 6], w[3 * 2 * 3 * 3], y[3 * 6 * 6];
+static void *handle, *x_desc[2], *w_desc, *y_desc[2], *convolution;
+static _Alignas(256) float x[2 * 2 * 6 * 6], w[3 * 2 * 3 * 3], y[2 * 3 * 6 * 6];
+
+static int convolve(unsigned problem) {
+  const float alpha = 1, beta = 0;
+  return forward(handle, &alpha, x_desc[problem], x, w_desc, w, convolution, 1, &beta,
+                 y_desc[problem], y, NULL, 0);
+}
 
 static int call(void) {
-  const float alpha = 1, beta = 0;
-  return forward(handle, &alpha, x_desc, x, w_desc, w, convolution, 1, &beta, y_desc, y, NULL, 0);
+  return convolve(0);
+}
+
+static int turns(void) {
+  static unsigned turn;
+  return convolve(turn++ % 2);
 }
 
 /* What an execution costs in the backend alone. */
@@ -128,22 +138,26 @@ int main(int argc, char **argv) {
     return 1;
   *(void **)&stream_is_capturing = dlsym(miopen, "hipStreamIsCapturing");
   *(void **)&get_device = dlsym(miopen, "hipGetDevice");
-  if (create(&handle) != 0 || create_tensor(&x_desc) != 0 || create_tensor(&w_desc) != 0 ||
-      create_tensor(&y_desc) != 0 || set_tensor(x_desc, miopenFloat, 1, 2, 6, 6) != 0 ||
-      set_tensor(w_desc, miopenFloat, 3, 2, 3, 3) != 0 ||
-      set_tensor(y_desc, miopenFloat, 1, 3, 6, 6) != 0 || create_convolution(&convolution) != 0 ||
-      init_convolution(convolution, miopenConvolution, 1, 1, 1, 1, 1, 1) != 0) {
+  int bad = create(&handle) | create_tensor(&w_desc) | create_convolution(&convolution);
+  if (bad == 0)
+    bad = set_tensor(w_desc, miopenFloat, 3, 2, 3, 3) |
+          init_convolution(convolution, miopenConvolution, 1, 1, 1, 1, 1, 1);
+  for (int batch = 1; batch <= 2 && bad == 0; batch++)
+    if ((bad = create_tensor(&x_desc[batch - 1]) | create_tensor(&y_desc[batch - 1])) == 0)
+      bad = set_tensor(x_desc[batch - 1], miopenFloat, batch, 2, 6, 6) |
+            set_tensor(y_desc[batch - 1], miopenFloat, batch, 3, 6, 6);
+  if (bad != 0) {
     fprintf(stderr, "worker: no handle or no descriptors can be made here\n");
     return 1;
   }
   for (int i = 0; i < 1000; i++)
-    if (call() != 0 || pack() != 0) {
+    if (turns() != 0 || pack() != 0) {
       fprintf(stderr, "worker: a call failed\n");
       return 1;
     }
   for (long round = 0; round < rounds; round++)
-    if (measure("call", call, calls) != 0 || measure("backend", pack, calls) != 0 ||
-        measure("device", device, calls) != 0)
+    if (measure("call", call, calls) != 0 || measure("turns", turns, calls) != 0 ||
+        measure("backend", pack, calls) != 0 || measure("device", device, calls) != 0)
       return 1;
   unsigned long numbers[5];
   if (statistics(numbers, sizeof numbers) != 0)
