@@ -131,11 +131,14 @@ func (d *hipDevice) Memory() (free, total uint64, err error) {
 
 func (d *hipDevice) Identity(device int) (string, error) {
 	var identity C.struct_hip_identity
-	if err := d.check("hipDeviceGetUuid", C.hip_identify(d.hip, C.int(device), &identity)); err != nil {
+	var function *C.char
+	code := C.hip_identify(d.hip, C.int(device), &identity, &function)
+	if err := d.check(C.GoString(function), code); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s %x, HIP %d", C.GoString(&identity.name[0]), C.GoBytes(unsafe.Pointer(&identity.uuid[0]), C.HIP_UUID_SIZE),
-		int(identity.version)), nil
+	p := &identity.device
+	return fmt.Sprintf("%s %x, %s, %d compute units, %d bytes, HIP %d", C.GoString(&p.name[0]), C.GoBytes(unsafe.Pointer(&p.uuid[0]), C.int(len(p.uuid))),
+		C.GoString(&p.gcn_arch_name[0]), int(p.multi_processor_count), uint64(p.total_global_mem), int(identity.version)), nil
 }
 
 func (d *hipDevice) Capturing(stream uintptr) (bool, error) {

@@ -4,6 +4,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
+_Static_assert(offsetof(struct hip_properties, total_global_mem) == 288, "as in HIP's header");
+_Static_assert(offsetof(struct hip_properties, multi_processor_count) == 388, "as in HIP's header");
+_Static_assert(offsetof(struct hip_properties, gcn_arch_name) == 1160, "as in HIP's header");
+_Static_assert(sizeof(struct hip_properties) == 1472, "as in HIP's header");
+
 static const struct {
   const char *name;
   size_t offset; /* in struct hip */
@@ -26,8 +31,7 @@ static const struct {
     {"hipGetLastError", offsetof(struct hip, get_last_error), 1},
     {"hipThreadExchangeStreamCaptureMode",
      offsetof(struct hip, thread_exchange_stream_capture_mode), 1},
-    {"hipDeviceGetUuid", offsetof(struct hip, device_get_uuid), 1},
-    {"hipDeviceGetName", offsetof(struct hip, device_get_name), 1},
+    {"hipGetDevicePropertiesR0600", offsetof(struct hip, get_device_properties), 1},
     {"hipRuntimeGetVersion", offsetof(struct hip, runtime_get_version), 1},
 };
 
@@ -173,16 +177,21 @@ int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uin
   return quietly(hip, hip->event_elapsed_time(milliseconds, (void *)start, (void *)stop));
 }
 
-int hip_identify(const struct hip *hip, int device, struct hip_identity *identity) {
-  if (!hip->device_get_uuid || !hip->device_get_name || !hip->runtime_get_version)
-    return HIP_ERROR_NOT_SUPPORTED;
+int hip_identify(const struct hip *hip, int device, struct hip_identity *identity,
+                 const char **function) {
+  struct hip_properties *d = &identity->device;
   memset(identity, 0, sizeof *identity);
-  int error = quietly(hip, hip->device_get_uuid(identity->uuid, device));
-  if (!error)
-    error = quietly(hip, hip->device_get_name(identity->name, sizeof identity->name - 1, device));
-  if (!error)
-    error = quietly(hip, hip->runtime_get_version(&identity->version));
-  return error;
+  *function = "hipGetDevicePropertiesR0600";
+  if (!hip->get_device_properties)
+    return HIP_ERROR_NOT_SUPPORTED;
+  int error = quietly(hip, hip->get_device_properties(d, device));
+  if (error)
+    return error;
+  d->name[sizeof d->name - 1] = d->gcn_arch_name[sizeof d->gcn_arch_name - 1] = 0;
+  *function = "hipRuntimeGetVersion";
+  if (!hip->runtime_get_version)
+    return HIP_ERROR_NOT_SUPPORTED;
+  return quietly(hip, hip->runtime_get_version(&identity->version));
 }
 
 const char *hip_error(const struct hip *hip, int error) {

@@ -21,8 +21,20 @@ enum {
   HIP_CAPTURE_MODE_RELAXED = 2,
 };
 
-/* sizeof(hipUUID). */
-#define HIP_UUID_SIZE 16
+/* hipDeviceProp_tR0600, of which R0600 is the layout's version: what tells devices apart. The rest
+ * is not to be compared as a whole: hdpMemFlushCntl and hdpRegFlushCntl are addresses, others in
+ * each process. */
+struct hip_properties {
+  char name[256];
+  unsigned char uuid[16]; /* does not tell apart devices that have no number of their own */
+  char not_read_1[16];
+  uint64_t total_global_mem; /* bytes */
+  char not_read_2[92];
+  int multi_processor_count; /* of this partition of the device */
+  char not_read_3[768];
+  char gcn_arch_name[256]; /* with the features that code objects depend on */
+  char not_read_4[56];
+};
 
 /* All return hipError_t. */
 struct hip {
@@ -43,8 +55,7 @@ struct hip {
   /* May be NULL. */
   int (*get_last_error)(void);
   int (*thread_exchange_stream_capture_mode)(int *mode);
-  int (*device_get_uuid)(char uuid[HIP_UUID_SIZE], int device);
-  int (*device_get_name)(char *name, int size, int device);
+  int (*get_device_properties)(struct hip_properties *properties, int device);
   int (*runtime_get_version)(int *version);
 };
 
@@ -101,13 +112,14 @@ int hip_query(const struct hip *hip, uintptr_t event);
 int hip_wait(const struct hip *hip, uintptr_t event);
 int hip_elapsed(const struct hip *hip, float *milliseconds, uintptr_t start, uintptr_t stop);
 /* What tells a device from others, of this and other machines, and its HIP run time from others.
- * Returns hipError_t, HIP_ERROR_NOT_SUPPORTED when HIP cannot tell. */
+ * Returns hipError_t, then *function is the one that failed: HIP_ERROR_NOT_SUPPORTED if it is not
+ * there. */
 struct hip_identity {
-  char uuid[HIP_UUID_SIZE];
-  char name[256];
+  struct hip_properties device;
   int version; /* of the HIP run time */
 };
-int hip_identify(const struct hip *hip, int device, struct hip_identity *identity);
+int hip_identify(const struct hip *hip, int device, struct hip_identity *identity,
+                 const char **function);
 const char *hip_error(const struct hip *hip, int error);
 
 #endif

@@ -6,10 +6,13 @@ package hipdnn
 import "C"
 
 import (
-	"encoding/hex"
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,14 +21,66 @@ import (
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/graph"
 )
 
-// Build names the build of a library that the process has loaded from a file: its build-id, or, where it
-// has none, what the file system says of the file.
-func Build(file string) (string, error) {
-	name := C.CString(file)
-	defer C.free(unsafe.Pointer(name))
-	var id [64]C.uchar
-	if n := C.identity_build_id(name, &id[0], C.size_t(len(id))); n > 0 {
-		return "build-id " + hex.EncodeToString(C.GoBytes(unsafe.Pointer(&id[0]), C.int(n))), nil
+// library is one that the process has loaded.
+type library struct {
+	file    string // as the loader has it, "" for the program
+	soname  string // "" if there is none
+	buildID string // in hexadecimal digits, "" if there is none
+	needs   []string
+}
+
+// loaded lists the process's libraries in the loader's order.
+func loaded() (list []*library) {
+	items := make([]byte, 1<<16)
+	for {
+		size := int(C.identity_loaded((*C.char)(unsafe.Pointer(&items[0])), C.size_t(len(items))))
+		if size <= len(items) {
+			items = items[:size]
+			break
+		}
+		items = make([]byte, 2*size) // another thread may be loading more
+	}
+	var l *library // never nil: a file comes first
+	for item := range bytes.SplitSeq(bytes.TrimSuffix(items, []byte{0}), []byte{0}) {
+		switch text := string(item[1:]); item[0] {
+		case C.IDENTITY_FILE:
+			l = &library{file: text}
+			list = append(list, l)
+		case C.IDENTITY_BUILD_ID:
+			l.buildID = text
+		case C.IDENTITY_SONAME:
+			l.soname = text
+		case C.IDENTITY_NEEDED:
+			l.needs = append(l.needs, text)
+		}
+	}
+	return list
+}
+
+// from returns the library that was loaded from a file, by whatever name, nil if none was.
+func from(list []*library, file string) *library {
+	for _, l := range list {
+		if l.file == file {
+			return l
+		}
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	for _, l := range list {
+		if other, err := os.Stat(l.file); err == nil && os.SameFile(info, other) {
+			return l
+		}
+	}
+	return nil
+}
+
+// build names the build of a library by its build-id or, where it has none or is not loaded (nil), by
+// what the file system says of the file.
+func build(l *library, file string) (string, error) {
+	if l != nil && l.buildID != "" {
+		return "build-id " + l.buildID, nil
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -35,23 +90,73 @@ func Build(file string) (string, error) {
 	return fmt.Sprintf("file %d:%d of %d bytes, changed %d.%09d", s.Dev, s.Ino, s.Size, s.Mtim.Sec, s.Mtim.Nsec), nil
 }
 
-// Identity names all of hipDNN that a plan of the handle depends on: the version and build of the backend,
-// and the builds of the engine plugins that it loaded. A backend that does not tell its plugins has none.
-func (h *Handle) Identity() (string, error) {
+// Build names the build of a library that the process has loaded from a file: its build-id, or, where it
+// has none, what the file system says of the file.
+func Build(file string) (string, error) { return build(from(loaded(), file), file) }
+
+// Builds names the builds of libraries that the process has loaded, a line each, and in one line more all
+// that these depend on, directly or not, as the loader resolves it. What they open at run time is not
+// among that.
+func Builds(files ...string) (string, error) {
+	list := loaded()
+	named := map[string]*library{}
+	for _, l := range list {
+		for _, name := range []string{l.file, filepath.Base(l.file), l.soname} {
+			if named[name] == nil { // the loader, too, takes the first
+				named[name] = l
+			}
+		}
+	}
+	var lines []string
+	var pending []*library
+	seen := map[*library]bool{}
+	for _, file := range files {
+		l := from(list, file)
+		line, err := build(l, file)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+		if l != nil && !seen[l] {
+			seen[l] = true
+			pending = append(pending, l)
+		}
+	}
+	needed := map[string]bool{}
+	for len(pending) > 0 {
+		l := pending[0]
+		pending = pending[1:]
+		for _, name := range l.needs {
+			dependency := named[name]
+			if seen[dependency] {
+				continue
+			}
+			line := name
+			if dependency != nil {
+				seen[dependency] = true
+				pending = append(pending, dependency)
+				if id, err := build(dependency, dependency.file); err == nil {
+					line += " " + id
+				}
+			}
+			needed[line] = true
+		}
+	}
+	all := strings.Join(slices.Sorted(maps.Keys(needed)), "\n")
+	return strings.Join(append(lines, fmt.Sprintf("%d libraries that these need %x", len(needed), sha256.Sum256([]byte(all)))), "\n"), nil
+}
+
+// Identity names the code that a plan of the handle depends on: hipDNN's version, and the builds of the
+// backend, of the engine plugins that it loaded and of the files, which are what else has a say, with all
+// that these depend on. A backend that does not tell its plugins has none.
+func (h *Handle) Identity(files ...string) (string, error) {
 	plugins, err := h.plugins()
 	if err != nil {
 		return "", err
 	}
 	slices.Sort(plugins) // their order is that of a folder
-	identity := []string{"hipDNN " + h.b.Version}
-	for _, file := range append([]string{h.b.Path}, plugins...) {
-		build, err := Build(file)
-		if err != nil {
-			return "", err
-		}
-		identity = append(identity, build)
-	}
-	return strings.Join(identity, "\n"), nil
+	builds, err := Builds(slices.Concat([]string{h.b.Path}, plugins, files)...)
+	return "hipDNN " + h.b.Version + "\n" + builds, err
 }
 
 // plugins are the files of the loaded engine plugins.

@@ -21,6 +21,8 @@ type host struct {
 	message    func(line string) // with the wrapper's prefix
 	writeLine  func(line string) // as it is
 	nativeTime func(handle unsafe.Pointer) (milliseconds float32, known bool)
+	// environment is the process's at the moment, a list of NAME=VALUE.
+	environment func() []string
 }
 
 // bridge is the state of a process.
@@ -51,10 +53,12 @@ type bridge struct {
 	// blueprints are serialised plans, for further handles of the same device.
 	blueprints *plan.Cache[blueprint]
 
-	// keepers have the plans on disk, in store, which is nil until there is one.
+	// keepers have the plans on disk by device, nil for one where plans cannot be kept; in store, which is
+	// nil until there is one.
 	keeping sync.Mutex
-	keepers keepers
-	store   *disk.Store
+	keepers map[int]*keeper
+	store   atomic.Pointer[disk.Store]
+	notKept sync.Once
 	// Plans that came from the disk, and those among what was there that hipDNN did not take.
 	loads, loadFailures atomic.Uint64
 
@@ -80,12 +84,13 @@ type engine struct {
 	preferred preference
 }
 
-func newBridge(environ []string, wrapper, privateLibrary string, h host) *bridge {
+func newBridge(wrapper, privateLibrary string, h host) *bridge {
+	environ := h.environment()
 	settings := routing.Parse(environ)
 	b := &bridge{
 		host: h, router: routing.New(settings), settings: settings,
 		wrapper: wrapper, privateLibrary: privateLibrary, said: map[string]bool{},
-		blueprints: plan.New[blueprint](limits), keepers: keepers{},
+		blueprints: plan.New[blueprint](limits), keepers: map[int]*keeper{},
 	}
 	b.handles.Store(&map[unsafe.Pointer]*handle{})
 	b.measured = settings.Timing || settings.Report.Wanted()
@@ -336,7 +341,11 @@ func (b *bridge) finish() {
 	}
 	report := b.router.Report(b.allPlans())
 	if to.Path != "" {
-		if err := os.WriteFile(to.Path, []byte(report), 0o644); err != nil {
+		err := disk.Writable(len(report))
+		if err == nil {
+			err = os.WriteFile(to.Path, []byte(report), 0o644)
+		}
+		if err != nil {
 			b.message("warning: the report cannot be written: " + err.Error())
 		}
 		return

@@ -238,8 +238,7 @@ func (h *handle) compile(p *pair, g *graph.Graph, what func() string) (built *hi
 	}
 	h.b.builds.Add(1)
 	if built.Refused != nil {
-		h.b.others.Add(1)
-		h.b.reportRefusal(&p.engine.preferred, built.Refused)
+		h.b.countRefusal(p, built)
 	}
 	return built, nil
 }

@@ -57,9 +57,11 @@ func (b *bridge) plugin() string {
 	return path
 }
 
-// reportRefusal writes that an engine that was asked for by name does not run a graph.
-func (b *bridge) reportRefusal(p *preference, err error) {
-	if p.asked && b.settings.FailureLines() {
-		b.sayOnce("warning: " + routing.VarEngine + "=" + p.name + ": " + err.Error() + "; hipDNN's order of engines is followed")
+// countRefusal takes down that a plan is not of the engine that is preferred, and writes it if the engine was
+// asked for by name.
+func (b *bridge) countRefusal(p *pair, plan *hipdnn.Plan) {
+	b.others.Add(1)
+	if e := &p.engine.preferred; e.asked && b.settings.FailureLines() {
+		b.sayOnce("warning: " + routing.VarEngine + "=" + e.name + ": " + plan.Refused.Error() + "; hipDNN's order of engines is followed")
 	}
 }

@@ -82,7 +82,7 @@ func environment() (list []string) {
 func bridgeOpen(wrapper, privateLibrary *C.char) (failed C.int) {
 	failed = 1
 	defer caught()
-	b := newBridge(environment(), C.GoString(wrapper), C.GoString(privateLibrary), host{message, writeLine, nativeTime})
+	b := newBridge(C.GoString(wrapper), C.GoString(privateLibrary), host{message, writeLine, nativeTime, environment})
 	b.ownFile = C.GoString(C.bridge_own_file())
 	process.Store(b)
 	return 0

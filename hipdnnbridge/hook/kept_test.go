@@ -81,6 +81,8 @@ func TestKeptFor(t *testing.T) {
 	sameBuild := copyFile(t, reference(t), filepath.Join(t.TempDir(), "libhipdnn_backend.so"))
 	anotherMIOpen := copyFile(t, privateLibrary(t), filepath.Join(t.TempDir(), "libprivate.so"))
 	changeBuildID(t, anotherMIOpen)
+	anotherBridge := copyFile(t, bridge(t), filepath.Join(t.TempDir(), "libmiopen_hipdnn.so.1"))
+	changeBuildID(t, anotherBridge)
 	plugins := filepath.Join(t.TempDir(), "plugins")
 	copyFile(t, testPlugin(t), filepath.Join(plugins, "testplugin.so"))
 
@@ -89,6 +91,8 @@ func TestKeptFor(t *testing.T) {
 		"hipDNN's build":       {backend: anotherBuild, environment: later(t, dir).environment},
 		"MIOpen's build":       {backend: reference(t), private: anotherMIOpen, environment: later(t, dir).environment},
 		"plugins":              later(t, dir, "HIPDNN_PLUGIN_DIR="+plugins),
+		"MIOpen's databases":   later(t, dir, "MIOPEN_USER_DB_PATH=/tuned"),
+		"this library's build": {backend: reference(t), bridge: anotherBridge, environment: later(t, dir).environment},
 		"MIOpen's environment": later(t, dir, "MIOPEN_DEBUG_CONV_GEMM=0"),
 		"hipDNN's environment": later(t, dir, "HIPDNN_HEUR_POLICY=first"),
 		"the preferred engine": later(t, dir, "MIOPEN_HIPDNN_ENGINE=REF_DETERMINISTIC"),
@@ -208,4 +212,67 @@ func TestKeptByProcesses(t *testing.T) {
 	}
 	require.Equal(t, shapes, built)
 	require.Equal(t, processes*shapes-shapes, loaded)
+}
+
+// A preferred engine that could not for a moment is asked again by the next process. One that cannot is not, and that another
+// engine serves is as visible there as where it was found out.
+func TestKeptOfOthers(t *testing.T) {
+	lines := []string{"create 1", "conv 1", "destroy 1", "stats", "finish"}
+	const wanted = "MIOPEN_HIPDNN_ENGINE=REF_DETERMINISTIC"
+	const warning, byIt, byOthers = "hipDNN's order of engines is followed", "engines: 1 plans by REF_DETERMINISTIC, 0 by others", "engines: 0 plans by REF_DETERMINISTIC, 1 by others"
+	play := func(dir, status string) (output, string) {
+		environment := []string{wanted}
+		if status != "" {
+			environment = append(environment, "REFHIPDNN_FAIL=hipdnnBackendFinalize/EXECUTION_PLAN:1="+status)
+		}
+		o := later(t, dir, environment...).play(t, lines...)
+		o.requireClean(t)
+		return o, strings.Join(o.stderr, "\n")
+	}
+	dir := t.TempDir()
+	o, text := play(dir, "ALLOC_FAILED")
+	require.Contains(t, text, warning)
+	require.Contains(t, text, byOthers)
+	require.Equal(t, map[string]int{"REF_DIRECT": 1}, o.report.Executions)
+	require.Empty(t, kept(t, dir))
+	for _, want := range []string{"0 loaded, 1 saved", "1 loaded, 0 saved"} {
+		o, text = play(dir, "")
+		require.Contains(t, o.disk(t), want)
+		require.NotContains(t, text, warning)
+		require.Contains(t, text, byIt)
+		require.Equal(t, map[string]int{"REF_DETERMINISTIC": 1}, o.report.Executions)
+	}
+
+	dir = t.TempDir()
+	for _, c := range []struct{ status, want string }{{"NOT_SUPPORTED", "0 loaded, 1 saved"}, {"", "1 loaded, 0 saved"}} {
+		o, text = play(dir, c.status)
+		require.Contains(t, o.disk(t), c.want)
+		require.Contains(t, text, warning)
+		require.Contains(t, text, byOthers)
+		require.Equal(t, map[string]int{"REF_DIRECT": 1}, o.report.Executions)
+	}
+}
+
+// The environment of a plan is the one it is built in, which a host may have changed since this library was opened.
+func TestKeptEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	lines := []string{"setenv HIPDNN_HEUR_POLICY first", "create 1", "conv 1", "destroy 1", "stats", "finish"}
+	require.Contains(t, later(t, dir).play(t, lines...).disk(t), "0 loaded, 1 saved")
+	require.Contains(t, later(t, dir).play(t, lines[1:]...).disk(t), "0 loaded, 1 saved")
+	require.Contains(t, later(t, dir).play(t, lines...).disk(t), "1 loaded, 0 saved")
+	require.Contains(t, later(t, dir).play(t, lines[1:]...).disk(t), "1 loaded, 0 saved")
+}
+
+// A host that may write no files goes on, and is told once.
+func TestKeptUnderLimit(t *testing.T) {
+	dir := t.TempDir()
+	o := later(t, dir).play(t, "limit 0", "create 1", "conv 1", "conv 1 h=7", "conv 1 h=9", "destroy 1", "stats", "limit -1", "finish")
+	require.Contains(t, o.stdout, "forwarded=3 native=0 failed=0 hits=0 builds=3")
+	require.Contains(t, o.disk(t), "0 loaded, 0 saved")
+	require.Equal(t, 1, strings.Count(strings.Join(o.stderr, "\n"), "RLIMIT_FSIZE"))
+	report := filepath.Join(dir, "report")
+	s := scene{backend: reference(t), environment: []string{"MIOPEN_HIPDNN_FORWARDING_REPORT=file:" + report}}
+	o = s.play(t, "limit 0", "create 1", "conv 1", "destroy 1", "finish", "limit -1")
+	require.Contains(t, strings.Join(o.stderr, "\n"), "the report cannot be written")
+	require.NoFileExists(t, report)
 }

@@ -31,8 +31,9 @@ func inProcess(t testing.TB) *bridge {
 	}
 	require.NoError(t, err)
 	said := func(line string) { t.Error(line) }
-	b := newBridge([]string{"MIOPEN_HIPDNN_FORWARDING=1", "HIPDNN_BACKEND_LIBRARY_PATH=" + backend}, "/nowhere/libMIOpen.so.1", "libc.so.6",
-		host{said, said, func(unsafe.Pointer) (float32, bool) { return 0, false }})
+	environment := []string{"MIOPEN_HIPDNN_FORWARDING=1", "HIPDNN_BACKEND_LIBRARY_PATH=" + backend}
+	b := newBridge("/nowhere/libMIOpen.so.1", "libc.so.6", host{said, said, func(unsafe.Pointer) (float32, bool) { return 0, false },
+		func() []string { return environment }})
 	require.NoError(t, b.engine().err)
 	return b
 }

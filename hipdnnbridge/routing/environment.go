@@ -225,7 +225,7 @@ func (p *parser) environment() {
 		value := p.values[name]
 		if row := rowOf(name, value); row >= 0 {
 			set[row] = append(set[row], name+"="+value)
-			if Environment[row].Effect != Ignored {
+			if Environment[row].Effect != Ignored && !choosesPlans(name) {
 				continue // the same plans are built, or none
 			}
 		} else if !choosesPlans(name) {

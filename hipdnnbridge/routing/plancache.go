@@ -48,16 +48,21 @@ func (p *parser) planCache() {
 	}
 }
 
-// choosesPlans reports whether a variable of hipDNN or of a library that its engines stand on may decide
-// which plan is built.
+// choosesPlans reports whether a variable may decide which plan is built, besides those that the table of
+// MIOpen's environment has as ignored: one of hipDNN's, of a library that its engines stand on, of the run
+// time below, or of the databases that MIOpen takes its solutions from.
 func choosesPlans(name string) bool {
-	if strings.Contains(name, "LOG") {
+	switch {
+	case name == "MIOPEN_SYSTEM_DB_PATH", name == "MIOPEN_USER_DB_PATH":
+		return true
+	case name == "HIPDNN_BACKEND_LIBRARY_PATH": // which it is matters, not where
+		return false
+	case strings.Contains(name, "LOG"), strings.Contains(name, "VISIBLE_DEVICES"): // the device is known
 		return false
 	}
-	for _, prefix := range []string{"HIPDNN_", "HIPBLASLT_", "ROCBLAS_", "TENSILE_"} {
+	for _, prefix := range []string{"HIPDNN_", "HIPBLASLT_", "ROCBLAS_", "TENSILE_", "HSA_", "ROCR_", "HIP_"} {
 		if strings.HasPrefix(name, prefix) {
-			// Where the backend is does not matter, but which it is.
-			return name != "HIPDNN_BACKEND_LIBRARY_PATH"
+			return true
 		}
 	}
 	return false

@@ -39,11 +39,13 @@ func TestPlanCache(t *testing.T) {
 // What decides about hipDNN's plans is in the digest, where it is not about its log or the place of its
 // files.
 func TestDigestOfEngines(t *testing.T) {
-	for _, variable := range []string{"HIPDNN_HEUR_POLICY=a", "HIPBLASLT_TENSILE_LIBPATH=/a", "ROCBLAS_USE_HIPBLASLT=1", "TENSILE_SOLUTION_SELECTION_METHOD=2"} {
+	for _, variable := range []string{"HIPDNN_HEUR_POLICY=a", "HIPBLASLT_TENSILE_LIBPATH=/a", "ROCBLAS_USE_HIPBLASLT=1", "TENSILE_SOLUTION_SELECTION_METHOD=2",
+		"HSA_OVERRIDE_GFX_VERSION=9.0.0", "HSA_XNACK=1", "HIP_FORCE_DEV_KERNARG=1", "MIOPEN_SYSTEM_DB_PATH=/db", "MIOPEN_USER_DB_PATH=/tuned"} {
 		require.NotEqual(t, parse().Digest, parse(variable).Digest, variable)
 		require.Empty(t, parse(variable).Warnings)
 	}
-	for _, variable := range []string{"HIPDNN_LOG_LEVEL=info", "HIPDNN_BACKEND_LIBRARY_PATH=/a", "ROCBLAS_LAYER_LOG=1", "ROCM_PATH=/opt/rocm"} {
+	for _, variable := range []string{"HIPDNN_LOG_LEVEL=info", "HIPDNN_BACKEND_LIBRARY_PATH=/a", "ROCBLAS_LAYER_LOG=1", "ROCM_PATH=/opt/rocm",
+		"ROCR_VISIBLE_DEVICES=1", "HIP_VISIBLE_DEVICES=1", "MIOPEN_CUSTOM_CACHE_DIR=/cache"} {
 		require.Equal(t, parse().Digest, parse(variable).Digest, variable)
 	}
 }

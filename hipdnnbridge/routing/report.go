@@ -31,8 +31,8 @@ func (r *Router) ObserveDevice(e Entry, d time.Duration) {
 // Plans are the plan cache's numbers for the report, summed over all handles.
 type Plans struct {
 	Hits, Waits, Builds, Failures, Evictions uint64
-	// Engine is the name of the engine that was preferred, "" for none; Others are the plans among
-	// Builds that another one serves since it could not.
+	// Engine is the name of the engine that was preferred, "" for none; Others are the plans, built or
+	// loaded, that another one serves since it could not.
 	Engine string
 	Others uint64
 	Kept   KeptPlans
@@ -81,7 +81,7 @@ func (r *Router) Report(plans Plans) string {
 			kept.Loads, kept.Saves, kept.Broken, kept.Refused, kept.Removed, kept.Dir)
 	}
 	if plans.Engine != "" {
-		fmt.Fprintf(&b, "engines: %d plans by %s, %d by others where it could not\n", plans.Builds-plans.Others, plans.Engine, plans.Others)
+		fmt.Fprintf(&b, "engines: %d plans by %s, %d by others where it could not\n", plans.Builds+plans.Kept.Loads-plans.Others, plans.Engine, plans.Others)
 	}
 	return b.String()
 }

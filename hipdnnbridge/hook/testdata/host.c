@@ -9,6 +9,7 @@
  *   time H                 prints what miopenGetKernelTime would give
  *   conv H [NAME=VALUE..]  a convolution of floats, checked against a plain one
  *   served H               text STATUS     stats               finish
+ *   setenv NAME VALUE      limit N         RLIMIT_FSIZE, -1: none
  *   unasked N M            N calls that MIOpen served and M that failed without the library
  *   texts N                N threads, one after the other, whose call fails; their texts afterwards
  *   misuse                 what sanitizers are to find: a data race, and a byte too many
@@ -28,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define HANDLES 4096
@@ -450,7 +452,7 @@ static void run(char *line) {
     return;
   const char *command = words[0];
   int first = n > 1 ? atoi(words[1]) : 0;
-  char *handle = &handles[first];
+  char *handle = &handles[first < 0 ? 0 : first];
   void *stream = n > 2 ? (void *)(uintptr_t)strtoull(words[2], NULL, 0) : NULL;
   if (!strcmp(command, "create")) {
     CHECKED(bridge.handle_created(handle, stream));
@@ -477,6 +479,13 @@ static void run(char *line) {
     printf("time %.6f\n", (double)ms);
   } else if (!strcmp(command, "conv")) {
     convolve(handle, words + 2);
+  } else if (!strcmp(command, "setenv")) {
+    setenv(words[1], words[2], 1);
+  } else if (!strcmp(command, "limit")) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = first < 0 ? limit.rlim_max : (rlim_t)first;
+    setrlimit(RLIMIT_FSIZE, &limit);
   } else if (!strcmp(command, "served")) {
     CHECKED(bridge.served_natively(handle));
   } else if (!strcmp(command, "unasked")) {

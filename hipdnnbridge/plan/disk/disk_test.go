@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,11 +15,11 @@ import (
 	"example.com/miopen_hipdnn_shim/hipdnnbridge/plan/disk"
 )
 
-const roomy = 1 << 30
+var roomy = disk.Limits{Bytes: 1 << 30, Plans: 1 << 20}
 
-func open(t *testing.T, dir string, limit int64) *disk.Store {
+func open(t *testing.T, dir string, limits disk.Limits) *disk.Store {
 	t.Helper()
-	s, err := disk.Open(dir, limit)
+	s, err := disk.Open(dir, limits)
 	require.NoError(t, err)
 	return s
 }
@@ -112,15 +114,16 @@ func TestNoFile(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
 		"pipe":   mkfifo,
-		"link":   func(path string) error { return os.Symlink("/etc/passwd", path) },
+		"link":   func(path string) error { return os.Symlink(filepath.Join(filepath.Dir(path), "..", "good"), path) },
 		"loop":   func(path string) error { return os.Symlink(path, path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			above := t.TempDir()
+			dir := filepath.Join(above, "plans")
 			s := open(t, dir, roomy)
 			require.NoError(t, s.Save([]byte("key"), []byte("plan")))
 			path := only(t, dir)
-			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Rename(path, filepath.Join(above, "good")))
 			require.NoError(t, make(path))
 			_, found := s.Load([]byte("key"))
 			require.False(t, found)
@@ -146,51 +149,153 @@ func TestRefused(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The folder stays within its limit, what was used last stays, and what was left unfinished long ago
-// goes, but nothing else that lies there does.
-func TestLimit(t *testing.T) {
+// Whose folder it is decides, not who made it: root with a user's HOME neither makes folders in it nor takes plans from it.
+func TestOwner(t *testing.T) {
 	dir := t.TempDir()
-	const plans, size = 100, 10_000
-	s := open(t, dir, plans*size/4)
-	for name, age := range map[string]time.Duration{".old.plan1": 2 * time.Hour, ".new.plan2": 0, "notes": 100 * time.Hour} {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, []byte(name), 0o600))
-		then := time.Now().Add(-age)
-		require.NoError(t, os.Chtimes(path, then, then))
+	s := open(t, dir, roomy)
+	require.NoError(t, s.Save([]byte("key"), []byte("plan")))
+	if os.Chown(dir, 1000, 1000) != nil {
+		// Only root can give files away, and not in a sandbox. The root folder is another's there.
+		dir = "/"
 	}
-	key := func(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	if int(owner) == os.Geteuid() {
+		t.Skip("nothing here belongs to another user")
+	}
+	belongs := fmt.Sprintf("%s belongs to user %d", dir, owner)
+	_, err = disk.Open(dir, roomy)
+	require.ErrorContains(t, err, belongs)
+	if owner != 0 { // where that is root, an ordinary user has no right to make folders
+		_, err = disk.Open(filepath.Join(dir, ".cache", "plans"), roomy)
+		require.ErrorContains(t, err, belongs)
+		require.NoDirExists(t, filepath.Join(dir, ".cache"))
+	}
+	if dir != "/" {
+		_, found := s.Load([]byte("key"))
+		require.False(t, found)
+	}
+}
+
+// A name can come to mean another folder, which is looked at as the first was.
+func TestReplacedFolder(t *testing.T) {
+	above := t.TempDir()
+	dir, other := filepath.Join(above, "plans"), filepath.Join(above, "other")
+	s := open(t, dir, roomy)
+	require.NoError(t, open(t, other, roomy).Save([]byte("key"), []byte("another's")))
+	require.NoError(t, os.Chmod(other, 0o777))
+	require.NoError(t, os.Rename(dir, filepath.Join(above, "gone")))
+	require.NoError(t, os.Rename(other, dir))
+	_, found := s.Load([]byte("key"))
+	require.False(t, found)
+	require.ErrorContains(t, s.Save([]byte("key"), []byte("plan")), "can be written to by others")
+	require.NoError(t, os.Chmod(dir, 0o700))
+	_, found = s.Load([]byte("key"))
+	require.True(t, found, "the control")
+}
+
+// fill saves plans of that many bytes under keys 0, 1, ...; the later ones were used a little less long ago, and key 0 is in use.
+func fill(t *testing.T, s *disk.Store, dir string, plans, size int) {
+	t.Helper()
 	long := time.Now().Add(-24 * time.Hour)
 	for i := range plans {
-		require.NoError(t, s.Save(key(i), bytes.Repeat([]byte{byte(i)}, size)))
-		// All are old, the later ones a little less.
-		files, err := filepath.Glob(filepath.Join(dir, "*.plan"))
-		require.NoError(t, err)
-		for _, f := range files {
+		require.NoError(t, s.Save(name(i), bytes.Repeat([]byte{byte(i)}, size)))
+		for _, f := range files(t, dir) {
 			if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) < time.Hour && i > 0 {
 				then := long.Add(time.Duration(i) * time.Second)
 				require.NoError(t, os.Chtimes(f, then, then))
 			}
 		}
-		_, found := s.Load(key(0)) // in use, so it is not old
+		_, found := s.Load(name(0))
 		require.True(t, found, "after %d plans", i+1)
+		s.Tidy()
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.plan"))
+}
+
+func name(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*.plan"))
 	require.NoError(t, err)
-	var total int64
-	for _, f := range files {
-		info, err := os.Stat(f)
-		require.NoError(t, err)
-		total += info.Size()
+	return list
+}
+
+// The folder stays within its limits, of bytes on the disk and of plans, and what was used last stays.
+func TestLimits(t *testing.T) {
+	const plans = 60
+	for what, c := range map[string]struct {
+		limits disk.Limits
+		size   int
+		most   int // plans that may be there in the end
+	}{
+		"bytes": {disk.Limits{Bytes: 160_000, Plans: plans}, 10_000, 16},
+		// A small file takes a block of the disk.
+		"blocks": {disk.Limits{Bytes: 20 * 4096, Plans: plans}, 10, 20 + 4},
+		"plans":  {disk.Limits{Bytes: 1 << 30, Plans: 10}, 10, 10 + 2},
+	} {
+		dir := t.TempDir()
+		s := open(t, dir, c.limits)
+		fill(t, s, dir, plans, c.size)
+		left := len(files(t, dir))
+		require.LessOrEqual(t, left, c.most, what)
+		require.Equal(t, uint64(plans-left), s.Statistics().Removed, what)
+		_, found := s.Load(name(1))
+		require.False(t, found, what)
+		_, found = s.Load(name(plans - 1))
+		require.True(t, found, what)
 	}
-	require.LessOrEqual(t, total, int64(plans*size/4+plans*size/4/8+2*size))
-	require.Equal(t, uint64(plans-len(files)), s.Statistics().Removed)
-	_, found := s.Load(key(plans - 1))
-	require.True(t, found)
-	_, found = s.Load(key(1))
-	require.False(t, found)
-	require.NoFileExists(t, filepath.Join(dir, ".old.plan1"))
-	require.FileExists(t, filepath.Join(dir, ".new.plan2"))
-	require.FileExists(t, filepath.Join(dir, "notes"))
+	dir := t.TempDir()
+	fill(t, open(t, dir, roomy), dir, plans, 10)
+	require.Len(t, files(t, dir), plans, "the control")
+}
+
+// What else is in the folder is not touched, however old and whatever it is called; what was left unfinished is removed.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-100 * time.Hour)
+	digest := strings.Repeat("0123456789", 4)
+	others := []string{
+		".bashrc", ".netrc", ".env", "notes", "prod.plan", "cafe.plan", ".cafe.plan1", ".old.plan1", digest, digest + ".plans", "A" + digest[1:] + ".plan",
+		"." + digest + ".plan", "." + digest + ".plan1x", "x." + digest + ".plan1",
+	}
+	unfinished := []string{"." + digest + ".plan1", "." + digest + ".plan18446744073709551615"}
+	for _, name := range append(others, unfinished...) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, make([]byte, 10_000), 0o600))
+		require.NoError(t, os.Chtimes(path, old, old))
+	}
+	recent := filepath.Join(dir, "."+digest+".plan2")
+	require.NoError(t, os.WriteFile(recent, nil, 0o600))
+	s := open(t, dir, disk.Limits{Bytes: 1, Plans: 1})
+	require.NoError(t, s.Save([]byte("key"), []byte("plan")))
+	s.Tidy()
+	require.Equal(t, uint64(1), s.Statistics().Removed, "the control")
+	for _, name := range others {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+	for _, name := range unfinished {
+		require.NoFileExists(t, filepath.Join(dir, name))
+	}
+	require.FileExists(t, recent, "somebody may be writing it")
+}
+
+// Of many processes one an hour looks through the folder, as long as none has put much into it.
+func TestSeldom(t *testing.T) {
+	dir := t.TempDir()
+	put := func(i int) uint64 {
+		s := open(t, dir, disk.Limits{Bytes: 3 * 4096, Plans: 100})
+		require.NoError(t, s.Save(name(i), nil))
+		s.Tidy()
+		return s.Statistics().Removed
+	}
+	for i := range 6 {
+		require.Zero(t, put(i), "somebody has just looked")
+	}
+	then := time.Now().Add(-2 * time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, ".plans-looked-at"), then, then))
+	require.Equal(t, uint64(5), put(6))
 }
 
 // A folder that has become read-only, or full, or is gone: saving fails and says so, loading goes on.
@@ -202,7 +307,9 @@ func TestFolderGone(t *testing.T) {
 	_, found := s.Load([]byte("key"))
 	require.False(t, found)
 	require.Error(t, s.Save([]byte("key"), []byte("plan")))
+	s.Tidy()
 	unlock, waited := s.Lock([]byte("key"), time.Minute)
-	require.False(t, waited)
+	require.Zero(t, waited)
 	unlock()
+	require.NoDirExists(t, dir)
 }

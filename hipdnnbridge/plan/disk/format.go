@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // A file is, all numbers little-endian:
@@ -26,10 +27,28 @@ const (
 // MaxPlan is the largest plan that is kept, in bytes.
 const MaxPlan = 64 << 20
 
+const (
+	suffix   = ".plan"
+	digits   = 40                 // of a digest of the key, in a file's name
+	lastLook = ".plans-looked-at" // has the time when somebody last looked through the folder
+)
+
 // fileName is where the plan of a key is kept.
 func fileName(key []byte) string {
 	digest := sha256.Sum256(key)
-	return hex.EncodeToString(digest[:20]) + suffix
+	return hex.EncodeToString(digest[:digits/2]) + suffix
+}
+
+// isPlan reports whether a file's name is one of fileName's.
+func isPlan(name string) bool {
+	start, ours := strings.CutSuffix(name, suffix)
+	return ours && len(start) == digits && strings.Trim(start, "0123456789abcdef") == ""
+}
+
+// isUnfinished reports whether a file's name is one of unfinishedName's.
+func isUnfinished(name string) bool {
+	const end = 1 + digits + len(suffix)
+	return len(name) > end && name[0] == '.' && isPlan(name[1:end]) && strings.Trim(name[end:], "0123456789") == ""
 }
 
 func encode(key, plan []byte) []byte {
