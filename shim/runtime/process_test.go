@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -360,7 +361,7 @@ func oneAfterAnother(t *testing.T, p pair, threads int) float64 {
 // TestThreadsThatEnd: the address space of their rings is given back, and their records stay.
 func TestThreadsThatEnd(t *testing.T) {
 	const most = 4 // twice as many as run: the main thread and one other
-	small := makePair(t, "", mutant(t, "ringfile.h", `s/SHIM_RING_CAPACITY 65536/SHIM_RING_CAPACITY 1024/`)...)
+	small := makePair(t, "", mutant(t, "ringfile.h", smallRings)...)
 	require.LessOrEqual(t, oneAfterAnother(t, small, 500), float64(most))
 	p := typedPair(t)
 	require.LessOrEqual(t, oneAfterAnother(t, p, 20), float64(most))
@@ -430,7 +431,7 @@ func TestClosedDescriptors(t *testing.T) {
 // TestManyThreads: those that have ended do not fill the disk. A file has so many rings, and further threads are counted.
 func TestManyThreads(t *testing.T) {
 	const rings, threads, calls = 5, 60, 3
-	p := makePair(t, "", mutant(t, "ringfile.h", `s/SHIM_RING_CAPACITY 65536/SHIM_RING_CAPACITY 1024/; s/SHIM_RINGS 1024/SHIM_RINGS 5/`)...)
+	p := makePair(t, "", mutant(t, "ringfile.h", smallRings+`; s/SHIM_RINGS 1024/SHIM_RINGS 5/`)...)
 	for _, args := range [][]string{
 		{"threads", strconv.Itoa(threads), strconv.Itoa(calls)}, // at once
 		{"one after another", strconv.Itoa(threads)},            // and two calls of the main thread
@@ -475,6 +476,60 @@ func TestWithoutStandardDescriptors(t *testing.T) {
 		require.Len(t, f.rings, 100)
 		require.EqualValues(t, 100*2, f.total())
 		require.Zero(t, f.lost)
+	}
+}
+
+// smallRings is what makes a wrapper whose rings take little of the disk.
+const smallRings = `s/SHIM_RING_CAPACITY 65536/SHIM_RING_CAPACITY 1024/`
+
+// redirects runs a program that opens and closes its standard error while 900 threads make their first calls. The status is not 0
+// when it got another number than without a trace, or lost what it had there.
+func redirects(t *testing.T, p pair) (dir string, status int) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "ring")
+	return dir, runOn(t, p.dir, []string{traceRing(dir)}, "", p.host, "redirect", "900").status
+}
+
+// TestDescriptorsAreTheHosts: opening a ring takes no descriptor of the program's, and closes none.
+func TestDescriptorsAreTheHosts(t *testing.T) {
+	p := makePair(t, source(t, "library.h"), mutant(t, "ringfile.h", smallRings)...)
+	dir, status := redirects(t, p)
+	require.Zero(t, status)
+	f := readRings(t, dir)[0]
+	require.Len(t, f.rings, 900)
+	require.EqualValues(t, 900, f.total())
+}
+
+// TestSandbox: where the thread that opens the file is forbidden, or to have descriptors of its own, the host's table has to do,
+// unless a standard descriptor is closed: then there is no trace. Nothing else is missing, and nothing ends the program.
+func TestSandbox(t *testing.T) {
+	p := typedPair(t)
+	const threads = 5
+	sandbox := func(forbidden, shell string) (output, string) {
+		dir := filepath.Join(t.TempDir(), "ring")
+		return runOn(t, p.dir, []string{traceRing(dir)}, "", "/bin/sh", "-c",
+			fmt.Sprintf("%s exec %s sandbox %d '%s' 0<&%s", strings.TrimSuffix(shell, "<&-"), p.host, threads, forbidden,
+				map[bool]string{true: "-", false: "0"}[strings.HasSuffix(shell, "<&-")])), dir
+	}
+	for _, forbidden := range []string{"clone", "unshare close_range", "unshare", "close_range"} {
+		for _, when := range []string{"", "late "} {
+			o, dir := sandbox(when+forbidden, "")
+			require.Zero(t, o.status)
+			require.Empty(t, o.stderr)
+			f := readRings(t, dir)[0]
+			require.GreaterOrEqual(t, len(f.rings), threads)
+			require.Zero(t, f.lost)
+
+			o, _ = sandbox(when+forbidden, "ulimit -f 1000;")
+			require.Zero(t, o.status, "%s: %v, %s", forbidden, o.signal, o.stderr)
+		}
+	}
+	for forbidden, want := range map[string]string{"clone": "(error 11, see errno(3)): tracing is off", "unshare close_range": "(error 1, see errno(3)): tracing is off"} {
+		o, dir := sandbox(forbidden, "<&-")
+		require.Zero(t, o.status)
+		require.Len(t, o.lines(), 1)
+		require.Contains(t, o.stderr, want)
+		require.Empty(t, readRings(t, dir))
 	}
 }
 
@@ -788,19 +843,14 @@ func TestControls(t *testing.T) {
 	o = runOn(t, strangers.dir, []string{traceRing(filepath.Join(t.TempDir(), "ring"))}, "", strangers.host, "vfork", "3")
 	require.NotZero(t, o.status, "the ring of a thread that runs is unmapped")
 
-	const together = `s/while (__atomic_exchange_n(&p->opening/if (__atomic_exchange_n(\&p->opening/; s/FUTEX_WAIT_PRIVATE/FUTEX_WAKE_PRIVATE/`
-	// A write to standard error gets into the trace file, when nothing takes that number, or threads give it free for each other.
-	for _, script := range []string{`s/file <= 2/0/`, together} {
-		exposed := makePair(t, source(t, "library.h"), mutant(t, "ring.c", script)...)
-		status := 0
-		for range 20 {
-			if _, status = withoutDescriptors(t, exposed, "2"); status != 0 {
-				break
-			}
-		}
-		require.Equal(t, 4, status, script)
-	}
-	entered := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `/^static void open_thread/,/^}/s/shim_block_signals()/0/; `+together)...)
+	// With the program's own table of descriptors, a write to standard error gets into the trace file, and a file that it opens
+	// gets another number.
+	exposed := makePair(t, source(t, "library.h"), mutant(t, "os.c", `s/SYS_unshare, CLONE_FILES/SYS_unshare, 0/`)...)
+	_, status := withoutDescriptors(t, exposed, "2")
+	require.Equal(t, 4, status)
+	_, status = redirects(t, exposed)
+	require.Contains(t, []int{5, 6, 7}, status)
+	entered := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `/^static void open_thread/,/^}/s/shim_block_signals()/0/`)...)
 	f, _ := interruptFirstCalls(t, entered, 200)
 	require.Greater(t, f.opened, uint64(200), "a thread has two rings, one opened by a handler")
 	unlooked := makePair(t, source(t, "library.h"), mutant(t, "ring.c", `s/identity.st_ino != p->inode/0/`)...)
@@ -814,8 +864,8 @@ func TestControls(t *testing.T) {
 	o = runOn(t, kept.dir, nil, "", kept.host, "errno")
 	require.Equal(t, 3, o.status)
 
-	unmeasured := makePair(t, "", mutant(t, "ring.c", `s/limit.rlim_cur != RLIM_INFINITY/0/`)...)
-	o = runOn(t, unmeasured.dir, []string{traceRing(filepath.Join(t.TempDir(), "ring"))}, "", "/bin/sh", "-c",
-		fmt.Sprintf("ulimit -f 1000; exec %s threads 3 5", unmeasured.host))
-	require.NotZero(t, o.status, "ended by SIGXFSZ")
+	unblocked := makePair(t, "", mutant(t, "ring.c", `/^static void open_thread/,/^}/s/shim_block_signals()/0/`)...)
+	o = runOn(t, unblocked.dir, []string{traceRing(filepath.Join(t.TempDir(), "ring"))}, "", "/bin/sh", "-c",
+		fmt.Sprintf("ulimit -f 1000; exec %s threads 3 5", unblocked.host))
+	require.Equal(t, syscall.SIGXFSZ, o.signal)
 }

@@ -41,6 +41,13 @@ typedef uint64_t shim_signals;
 shim_signals shim_block_signals(void);
 void shim_restore_signals(shim_signals before);
 
+/* Runs WORK(ARGUMENT) while the caller waits, in a thread that has a copy of the process's table of
+ * descriptors instead of the table: the numbers that WORK opens are nobody else's, and are free
+ * again when it ends. Where there can be no such thread, in the caller's, unless a standard
+ * descriptor is closed: then it returns -ERROR, otherwise what WORK does. WORK makes system calls
+ * only, and its -EFBIG comes with no SIGXFSZ. The caller blocks signals first. */
+long shim_with_own_descriptors(long (*work)(void *), void *argument);
+
 /* This thread of this process: the process in the upper half, the thread in the lower. Never 0. */
 uint64_t shim_self(void);
 

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* O_PATH */
 #include "os.h"
 #include "ringfile.h"
 #include "trace.h"
@@ -7,10 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -29,7 +26,6 @@ struct process {
   uint64_t generation; /* of this process's file, from 1; 0 until it is open */
   uint32_t settled;    /* the file is open, or cannot be opened */
   uint32_t refreshing; /* a thread is writing header->last */
-  uint32_t opening;    /* a thread has taken the numbers of the standard descriptors */
   struct shim_file_header *header;
   uint64_t device, inode; /* of the file, which is opened again for every ring */
   /* A stack. A forked child leaves its parent's rings mapped: a signal handler may have forked in
@@ -103,12 +99,7 @@ static void refresh_moment(struct process *p) {
 /* Extends the file by a range whose blocks exist: writing to a mapped page for which the disk has
  * no room would kill the process. Returns 0 or -ERROR. */
 static long reserve(long file, uint64_t offset, uint64_t bytes) {
-  struct rlimit limit;
-  long failed = SHIM_SYSCALL2(SYS_getrlimit, RLIMIT_FSIZE, &limit);
-  if (failed)
-    return failed;
-  if (limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
-    return -EFBIG; /* to try would be answered with SIGXFSZ, which ends the host */
+  long failed;
   do
     failed = SHIM_SYSCALL4(SYS_fallocate, file, 0, offset, bytes);
   while (failed == -EINTR);
@@ -126,38 +117,51 @@ static long reserve(long file, uint64_t offset, uint64_t bytes) {
   return 0;
 }
 
-/* Reserves and maps a part of the file. Returns its address or -ERROR. */
-static long map_part(long file, uint64_t offset, uint64_t bytes) {
-  long failed = reserve(file, offset, bytes);
-  if (failed)
-    return failed;
-  return SHIM_SYSCALL6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, offset);
-}
+/* A part of the process's file, to be mapped. */
+struct part {
+  struct process *process;
+  bool create; /* the file, for its first part */
+  uint64_t offset, bytes;
+};
 
-/* Opens the process's file at a number that is not a standard descriptor's: a host that has closed
- * one may still write to it. Those that are free are taken meanwhile, by what a write fails on as
- * it does on a closed one; to move the file afterwards would leave a moment. One thread at a time,
- * since another's are free again in between. Signals are blocked. Returns the file or -ERROR. */
-static long open_beyond_standard(struct process *p, int flags) {
-  while (__atomic_exchange_n(&p->opening, 1, __ATOMIC_ACQUIRE))
-    SHIM_SYSCALL4(SYS_futex, &p->opening, FUTEX_WAIT_PRIVATE, 1, NULL);
-  long standard[3], file;
-  unsigned n = 0;
-  while ((file = SHIM_SYSCALL2(SYS_open, "/", O_PATH | O_CLOEXEC)) >= 0 && file <= 2 && n < 3)
-    standard[n++] = file;
-  if (file >= 0) {
-    SHIM_SYSCALL1(SYS_close, file);
-    file = SHIM_SYSCALL3(SYS_open, p->path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+/* Opens the file, reserves the part and maps it. Returns its address or -ERROR. By the file's name,
+ * and not through a descriptor that is kept: a host may close descriptors that it does not know,
+ * and their numbers then belong to its own files. */
+static long map_by_name(void *argument) {
+  const struct part *part = argument;
+  struct process *p = part->process;
+  int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (part->create ? O_CREAT | O_EXCL : 0);
+  long file = SHIM_SYSCALL3(SYS_open, p->path, flags, 0600);
+  if (file < 0)
+    return file;
+  struct stat identity;
+  long result = SHIM_SYSCALL2(SYS_fstat, file, &identity);
+  if (!result && part->create) {
+    p->device = identity.st_dev;
+    p->inode = identity.st_ino;
   }
-  while (n)
-    SHIM_SYSCALL1(SYS_close, standard[--n]);
-  __atomic_store_n(&p->opening, 0, __ATOMIC_RELEASE);
-  SHIM_SYSCALL3(SYS_futex, &p->opening, FUTEX_WAKE_PRIVATE, 1);
-  return file;
+  if (!result && (identity.st_dev != p->device || identity.st_ino != p->inode))
+    result = -ESTALE;
+  if (!result)
+    result = reserve(file, part->offset, part->bytes);
+  if (!result)
+    result = SHIM_SYSCALL6(SYS_mmap, 0, part->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                           part->offset);
+  if (SHIM_FAILED(result) && part->create)
+    SHIM_SYSCALL1(SYS_unlink, p->path);
+  return result;
 }
 
-/* Creates FOLDER/PID.N.trace with the smallest N that is free. Returns the file or -ERROR. */
-static long create_file(struct process *p) {
+/* The same without a moment in which the host could meet the file's descriptor, where that can be.
+ * It may be without a standard one, and still write to that number; or close numbers, or duplicate
+ * onto them, at any time. */
+static long map_part(struct part part) {
+  return shim_with_own_descriptors(map_by_name, &part);
+}
+
+/* Creates FOLDER/PID.N.trace with the smallest N that is free, and maps its beginning. Returns the
+ * address or -ERROR. */
+static long create_file(struct process *p, uint64_t bytes) {
   SHIM_SYSCALL2(SYS_mkdir, folder, 0777); /* that it exists is no failure; others show below */
   for (uint64_t n = 0;; n++) {
     /* One byte less than there are: shim_line keeps one for a newline, here it is the NUL's. */
@@ -171,9 +175,9 @@ static long create_file(struct process *p) {
     p->path[path.length] = 0;
     if (path.length + 1 == path.size)
       return -ENAMETOOLONG;
-    long file = open_beyond_standard(p, O_RDWR | O_CREAT | O_EXCL);
-    if (file != -EEXIST)
-      return file;
+    long result = map_part((struct part){p, true, 0, bytes});
+    if (result != -EEXIST)
+      return result;
   }
 }
 
@@ -181,18 +185,9 @@ static long create_file(struct process *p) {
 static long open_file(struct process *p) {
   uint32_t names_bytes = miopen_shim_name_offsets[miopen_shim_count];
   uint32_t header_bytes = (SHIM_PAGE + names_bytes + SHIM_PAGE - 1) / SHIM_PAGE * SHIM_PAGE;
-  long file = create_file(p);
-  if (file < 0)
-    return file;
-  struct stat identity;
-  long result = SHIM_SYSCALL2(SYS_fstat, file, &identity);
-  if (!result)
-    result = map_part(file, 0, header_bytes);
-  SHIM_SYSCALL1(SYS_close, file);
-  if (SHIM_FAILED(result)) {
-    SHIM_SYSCALL1(SYS_unlink, p->path);
+  long result = create_file(p, header_bytes);
+  if (SHIM_FAILED(result))
     return result;
-  }
   struct shim_file_header *h = (struct shim_file_header *)result;
   h->header_bytes = header_bytes;
   h->record_bytes = sizeof(struct shim_record);
@@ -210,8 +205,6 @@ static long open_file(struct process *p) {
   char *names = (char *)h + SHIM_PAGE;
   for (uint32_t i = 0; i < names_bytes; i++)
     names[i] = miopen_shim_names[i];
-  p->device = identity.st_dev;
-  p->inode = identity.st_ino;
   p->header = h;
   uint64_t magic;
   __builtin_memcpy(&magic, SHIM_FILE_MAGIC, sizeof magic);
@@ -253,24 +246,6 @@ static uint64_t take_place(struct shim_file_header *h) {
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     ;
   return k;
-}
-
-/* Maps place k of the file for a ring. Returns its address or -ERROR. */
-static long map_ring(struct process *p, uint64_t k) {
-  /* By its name, and not through a descriptor that is kept: a host may close descriptors that it
-   * does not know, and their numbers then belong to its own files. */
-  long file = open_beyond_standard(p, O_RDWR);
-  if (file < 0)
-    return file;
-  struct stat identity;
-  long result = SHIM_SYSCALL2(SYS_fstat, file, &identity);
-  if (!result && (identity.st_dev != p->device || identity.st_ino != p->inode))
-    result = -ESTALE;
-  if (!result)
-    result = map_part(file, p->header->header_bytes + k * sizeof(struct shim_ring),
-                      sizeof(struct shim_ring));
-  SHIM_SYSCALL1(SYS_close, file);
-  return result;
 }
 
 static void push_mapping(struct process *p, struct mapping *m) {
@@ -328,7 +303,8 @@ static void open_thread(struct process *p) {
   if (own.generation != p->generation) {
     struct shim_file_header *h = p->header;
     uint64_t k = take_place(h);
-    long ring = k < SHIM_RINGS ? map_ring(p, k) : -ENOSPC;
+    struct part part = {p, false, h->header_bytes + k * sizeof *own.ring, sizeof *own.ring};
+    long ring = k < SHIM_RINGS ? map_part(part) : -ENOSPC;
     own.ring = NULL;
     if (SHIM_FAILED(ring)) {
       uint64_t *threads = k < SHIM_RINGS ? &h->rings_lost : &h->threads_beyond;

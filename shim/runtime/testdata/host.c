@@ -8,15 +8,21 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -134,6 +140,31 @@ static void *write_to_closed(void *digits) {
     if (write(*d - '0', "lost\n", 5) >= 0 || errno != EBADF)
       _exit(4); /* there may be no standard error to say it on */
   return NULL;
+}
+
+/* So many threads one after the other, each with one call. */
+static void *call_in_threads(void *n) {
+  for (long i = 0; i < (long)n; i++)
+    threads(1, 1);
+  __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+/* Forbids a system call from now on: it fails with an error. Threads of pthread_create are allowed,
+ * which have thread-local variables of their own. */
+static void forbid(unsigned number, unsigned error) {
+  const struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_SETTLS, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, (struct sock_filter *)filter};
+  require(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
+  require(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "PR_SET_SECCOMP");
 }
 
 /* A thread whose first call is interrupted so many microseconds after its beginning, or before. */
@@ -372,6 +403,39 @@ int main(int argc, char **argv) {
       threads(2, 2);
     __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
+  } else if (!strcmp(scenario, "redirect")) {
+    /* A program that was started without standard error gives itself one, closes it and opens
+     * another file there, again and again while threads make their first calls. */
+    int log = open("/dev/null", O_WRONLY);
+    struct stat want, is;
+    require(!fstat(log, &want), "fstat");
+    pthread_t thread;
+    require(!pthread_create(&thread, NULL, call_in_threads, (void *)(long)n), "pthread_create");
+    while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+      close(2); /* failures have a status from here on: there is nowhere to say them */
+      usleep(50);
+      if (open("/dev/zero", O_WRONLY) != 2)
+        _exit(5);
+      close(2);
+      if (dup2(log, 2) != 2)
+        _exit(6);
+      usleep(50);
+      if (fstat(2, &is) || is.st_rdev != want.st_rdev)
+        _exit(7);
+    }
+    pthread_join(thread, NULL);
+  } else if (!strcmp(scenario, "sandbox")) {
+    /* N threads where the system calls argv[3] are forbidden: clone, unshare, close_range, and with
+     * "late" after a call of the main thread. */
+    if (strstr(argv[3], "late"))
+      calls(1);
+    if (strstr(argv[3], "clone"))
+      forbid(SYS_clone, EAGAIN);
+    if (strstr(argv[3], "unshare"))
+      forbid(SYS_unshare, EPERM);
+    if (strstr(argv[3], "close_range"))
+      forbid(436, EPERM);
+    threads(n, 3);
   } else if (!strcmp(scenario, "interrupt first calls")) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     require(!sigaction(SIGALRM, &action, NULL), "sigaction");
