@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"example.com/miopen_hipdnn_shim/shim/trace/tsc"
 )
@@ -136,25 +139,49 @@ func (f *file) damage(structure string, offset int64, format string, a ...any) {
 	}
 }
 
-// ringCount asks the file again, since a live process opens more.
-func (f *file) ringCount() (uint64, error) {
+// ringCount asks the file again, since a live process opens more: how many rings were given a place, how many of them the
+// file has at least a part of, and takes down how many could not be made.
+func (f *file) ringCount() (opened, begun uint64, err error) {
 	var b [8]byte
-	_, err := f.at(b[:], ringsOpenedAt)
-	return binary.LittleEndian.Uint64(b[:]), err
+	if _, err = f.at(b[:], ringsOpenedAt); err != nil {
+		return 0, 0, err
+	}
+	opened = binary.LittleEndian.Uint64(b[:])
+	size, err := f.size()
+	if err != nil {
+		return 0, 0, err
+	}
+	if size > f.ringsAt {
+		begun = uint64((size - f.ringsAt + f.stride - 1) / f.stride)
+	}
+	if _, err = f.at(b[:], ringsLostAt); err != nil {
+		return 0, 0, err
+	}
+	f.p.RingsLost = binary.LittleEndian.Uint64(b[:])
+	return opened, begun, nil
+}
+
+// settledRingCount is ringCount when no ring has a place and is still being made, as far as that can be waited for: in a
+// process that lives it takes a moment.
+func (f *file) settledRingCount() (opened, begun uint64, err error) {
+	const patience, pause = time.Second, 5 * time.Millisecond
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+		opened, begun, err = f.ringCount()
+		missing := opened > begun && opened-begun > f.p.RingsLost
+		if err != nil || !missing || time.Now().After(deadline) || !lives(f.p.PID) {
+			return opened, begun, err
+		}
+	}
+}
+
+func lives(pid uint32) bool {
+	return pid > 0 && pid <= math.MaxInt32 && !errors.Is(unix.Kill(int(pid), 0), unix.ESRCH)
 }
 
 func (f *file) readRings() error {
-	opened, err := f.ringCount()
+	opened, begun, err := f.settledRingCount()
 	if err != nil {
 		return err
-	}
-	size, err := f.size()
-	if err != nil {
-		return err
-	}
-	begun := uint64(0) // rings of which the file has at least a part
-	if size > f.ringsAt {
-		begun = uint64((size - f.ringsAt + f.stride - 1) / f.stride)
 	}
 	count := opened
 	if opened > maxRings {
@@ -190,7 +217,7 @@ func (f *file) checkBeyond(count, begun uint64) error {
 		if !ok || next == 0 {
 			continue
 		}
-		opened, err := f.ringCount()
+		opened, _, err := f.ringCount()
 		if err != nil {
 			return err
 		}

@@ -510,3 +510,37 @@ func TestCompare(t *testing.T) {
 		require.EqualError(t, trace.Compare(a, c.b), c.want)
 	}
 }
+
+// TestRingBeingMade: a ring has its place before the file has grown to it. While its process lives, that is waited for; a file
+// that stays as it is, or whose process is gone, is cut off.
+func TestRingBeingMade(t *testing.T) {
+	sample := tracetest.Sample()
+	whole := sample.Bytes()
+	const pidAt = 24
+	read := func(pid uint32, grows bool) (*trace.Trace, time.Duration) {
+		data := append([]byte{}, whole...)
+		put32(data, pidAt, pid)
+		path := tracetest.Write(t, t.TempDir(), "1.0.trace", data[:sample.RingOffset(1)])
+		if grows {
+			time.AfterFunc(50*time.Millisecond, func() {
+				file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+				if err == nil {
+					_, _ = file.Write(data[sample.RingOffset(1):])
+					_ = file.Close()
+				}
+			})
+		}
+		start := time.Now()
+		tr, err := trace.OpenAt(path, noClock)
+		require.NoError(t, err)
+		return tr, time.Since(start)
+	}
+	tr, _ := read(uint32(os.Getpid()), true)
+	require.Zero(t, tr.Damaged(), "%v", tr.Processes[0].Damage)
+	tr, _ = read(uint32(os.Getpid()), false)
+	require.Positive(t, tr.Damaged())
+	const nobody = 1<<31 - 1 // above all that Linux gives out
+	tr, took := read(nobody, false)
+	require.Positive(t, tr.Damaged())
+	require.Less(t, took, time.Second, "nothing was waited for")
+}
