@@ -90,13 +90,9 @@ func build(l *library, file string) (string, error) {
 	return fmt.Sprintf("file %d:%d of %d bytes, changed %d.%09d", s.Dev, s.Ino, s.Size, s.Mtim.Sec, s.Mtim.Nsec), nil
 }
 
-// Build names the build of a library that the process has loaded from a file: its build-id, or, where it
-// has none, what the file system says of the file.
-func Build(file string) (string, error) { return build(from(loaded(), file), file) }
-
-// Builds names the builds of libraries that the process has loaded, a line each, and in one line more all
-// that these depend on, directly or not, as the loader resolves it. What they open at run time is not
-// among that.
+// Builds names the builds of libraries that the process has loaded from files, a line each: the build-id or,
+// where there is none, what the file system says of the file. In one line more it names all that these
+// depend on, directly or not, as the loader resolves it. What they open at run time is not among that.
 func Builds(files ...string) (string, error) {
 	list := loaded()
 	named := map[string]*library{}

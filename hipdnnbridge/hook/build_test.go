@@ -68,9 +68,6 @@ func refhipdnn(t testing.TB, variable, name string) string {
 	}), name)
 }
 
-// copyFile copies a library, as it is installed: no link.
-func copyFile(t testing.TB, from, to string) string { return workshop.Copy(t, from, to) }
-
 // scene is a process of the host program.
 type scene struct {
 	backend     string // library; "" leaves the search to the bridge

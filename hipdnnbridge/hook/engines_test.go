@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 const (
@@ -20,9 +22,9 @@ const (
 func withPlugin(t *testing.T) (library, plugin string, environment []string) {
 	t.Helper()
 	root := t.TempDir()
-	library = copyFile(t, bridge(t), filepath.Join(root, "lib", "libmiopen_hipdnn.so.1"))
-	plugin = copyFile(t, testPlugin(t), filepath.Join(root, "lib", "hipdnn_plugins", "engines", "libmiopen_private_plugin.so"))
-	copyFile(t, testPlugin(t), filepath.Join(root, "a", "another.so"))
+	library = workshop.Copy(t, bridge(t), filepath.Join(root, "lib", "libmiopen_hipdnn.so.1"))
+	plugin = workshop.Copy(t, testPlugin(t), filepath.Join(root, "lib", "hipdnn_plugins", "engines", "libmiopen_private_plugin.so"))
+	workshop.Copy(t, testPlugin(t), filepath.Join(root, "a", "another.so"))
 	return library, plugin, []string{"HIPDNN_PLUGIN_DIR=" + filepath.Join(root, "a"), "TESTPLUGIN_ENGINES=libmiopen_private_plugin.so=MIOPEN_PRIVATE_ENGINE"}
 }
 

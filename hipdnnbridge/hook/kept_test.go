@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/miopen_hipdnn_shim/tests/workshop"
 )
 
 // later is a scene of a process that keeps plans in a folder.
@@ -76,15 +78,15 @@ func TestKeptFor(t *testing.T) {
 	require.Equal(t, builds, play(later(t, dir)))
 	require.Equal(t, loads, play(later(t, dir)))
 
-	anotherBuild := copyFile(t, reference(t), filepath.Join(t.TempDir(), "libhipdnn_backend.so"))
+	anotherBuild := workshop.Copy(t, reference(t), filepath.Join(t.TempDir(), "libhipdnn_backend.so"))
 	changeBuildID(t, anotherBuild)
-	sameBuild := copyFile(t, reference(t), filepath.Join(t.TempDir(), "libhipdnn_backend.so"))
-	anotherMIOpen := copyFile(t, privateLibrary(t), filepath.Join(t.TempDir(), "libprivate.so"))
+	sameBuild := workshop.Copy(t, reference(t), filepath.Join(t.TempDir(), "libhipdnn_backend.so"))
+	anotherMIOpen := workshop.Copy(t, privateLibrary(t), filepath.Join(t.TempDir(), "libprivate.so"))
 	changeBuildID(t, anotherMIOpen)
-	anotherBridge := copyFile(t, bridge(t), filepath.Join(t.TempDir(), "libmiopen_hipdnn.so.1"))
+	anotherBridge := workshop.Copy(t, bridge(t), filepath.Join(t.TempDir(), "libmiopen_hipdnn.so.1"))
 	changeBuildID(t, anotherBridge)
 	plugins := filepath.Join(t.TempDir(), "plugins")
-	copyFile(t, testPlugin(t), filepath.Join(plugins, "testplugin.so"))
+	workshop.Copy(t, testPlugin(t), filepath.Join(plugins, "testplugin.so"))
 
 	for name, s := range map[string]scene{
 		"hipDNN's version":     later(t, dir, "REFHIPDNN_VERSION=1.2.0.0"),
